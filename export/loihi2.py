@@ -1,0 +1,36 @@
+"""Loihi's bit widths and ranges: the sole home of 24, 12, 8 and 6.
+
+Widths are those that Lava's public Processes document and its bit-accurate models use
+(``lava.proc.lif``, ``lava.proc.dense`` in lava-nc 0.10); Intel publishes no register map.
+"""
+
+from __future__ import annotations
+
+STATE_BITS = 24
+STATE_MAX = (1 << (STATE_BITS - 1)) - 1
+"""V and Θ saturate at ±STATE_MAX."""
+
+DECAY_BITS = 12
+DECAY_ONE = 1 << DECAY_BITS
+"""α and β are mantissas of 1/DECAY_ONE, below one."""
+
+WEIGHT_BITS = 8
+WEIGHT_MAX = (1 << (WEIGHT_BITS - 1)) - 1
+"""Weight mantissas are symmetric, −127..127: Dense clips −256 to −255 in inhibitory matrices."""
+
+TE_BITS_MAX = 16
+FRACTION_BITS_MAX = 16
+
+BIAS_MANT_MIN, BIAS_MANT_MAX = -(1 << 12), (1 << 12) - 1
+BIAS_EXP_MAX = 7
+
+MESSAGE_BITS_MAX = 16
+"""Graded spikes, magnitude bits."""
+
+READOUT_MAX = (1 << 31) - 1
+"""The readout accumulates in 32 bits."""
+
+CURRENT_SHIFT = 6
+"""Stock LIF shifts the synaptic sum, its bias and its threshold up by this many bits."""
+
+CUBA_WEIGHT_MIN, CUBA_WEIGHT_MAX = -256, 254

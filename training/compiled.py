@@ -1,0 +1,59 @@
+"""numba, when it is there, with a compile cache that notices an edited ``step``.
+
+numba's own cache looks only at the file of the function it compiles, so a kernel would go on
+using an old ``step`` from another file. The cache folder is therefore named by a hash of the
+sources of every file that kernels are made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+try:
+    import numba
+    import numba.extending
+except ImportError:  # the plain step serves instead; functional.py says so
+    numba = None
+
+AVAILABLE = numba is not None
+
+
+def _cache_folder(sources: tuple[str, ...]) -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sources:
+        digest.update(Path(source).read_bytes())
+    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return str(root / "celif" / "numba" / digest.hexdigest()[:16])
+
+
+def jitable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let kernels call ``function``; it stays the plain Python function it is.
+
+    Compiled without fastmath, which would change bits.
+    """
+    return numba.extending.register_jitable(function) if AVAILABLE else function
+
+
+def kernel(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a parallel loop; ``sources`` are the files that the loop's code comes from."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        if not AVAILABLE:
+            return function
+        user_folder = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = _cache_folder(sources)
+        try:
+            return numba.njit(parallel=True, cache=True, nogil=True)(function)
+        finally:
+            numba.config.CACHE_DIR = user_folder
+
+    return decorate
+
+
+def parallel_range() -> Any:
+    """``numba.prange``, or ``range`` where there is no numba."""
+    return numba.prange if AVAILABLE else range

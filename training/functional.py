@@ -1,0 +1,89 @@
+"""CE-LIF as a function of current and temporal encoding, with a choice of implementation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+
+from training import checks, compiled, fused, reference
+from training.dynamics import Params
+
+ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
+"""The paper's membrane decay α, threshold decay β, resting threshold Θ0 and surrogate width Γ."""
+
+Backend = Callable[[torch.Tensor, torch.Tensor, Params, float], torch.Tensor]
+BACKENDS: dict[str, Backend] = {"reference": reference.celif, "fused": fused.celif}
+
+
+def _choose(backend: str, current: torch.Tensor) -> Backend:
+    if backend == "auto":
+        if current.device.type == "cpu" and compiled.AVAILABLE:
+            return fused.celif
+        why = "numba is not installed" if current.device.type == "cpu" else "no kernel for GPUs yet"
+        warnings.warn(f"celif: {why}; using the slow reference loop", stacklevel=3)
+        return reference.celif
+    if backend not in BACKENDS:
+        raise ValueError(
+            f"celif backend: expected one of auto, {', '.join(BACKENDS)}, got {backend!r}"
+        )
+    if backend == "fused" and not compiled.AVAILABLE:
+        raise ValueError("celif backend 'fused' needs numba; install it or use backend='reference'")
+    if backend == "fused" and current.device.type != "cpu":
+        raise ValueError(
+            f"celif backend 'fused' runs on the CPU, got a tensor on {current.device}; "
+            "use backend='reference' there"
+        )
+    return BACKENDS[backend]
+
+
+def celif(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    theta0: float = THETA0,
+    width: float = WIDTH,
+    backend: str = "auto",
+) -> torch.Tensor:
+    """Spikes of a layer of CE-LIF neurons.
+
+    Parameters
+    ----------
+    current
+        Input current, (batch, neuron, time).
+    te
+        Temporal encoding, (neuron, time); rows and steps beyond the current's are not used.
+    alpha, beta, theta0, width
+        Membrane decay, threshold decay, resting threshold, and half-width Γ of the surrogate.
+    backend
+        ``"fused"`` (CPU kernel), ``"reference"`` (plain autograd loop) or ``"auto"``. All give
+        the same spikes.
+
+    Returns
+    -------
+    torch.Tensor
+        Spikes, 0 or 1 in the current's type, (batch, neuron, time).
+    """
+    if te.ndim != 2:
+        raise ValueError(f"te: expected (neuron, time), got shape {tuple(te.shape)}")
+    if current.ndim == 3 and current.shape[1] > te.shape[0]:
+        raise ValueError(
+            f"te: expected at least {current.shape[1]} rows, one per neuron of the current "
+            f"{tuple(current.shape)}, got {tuple(te.shape)}"
+        )
+    checks.sequence("current", current, current.shape[1] if current.ndim == 3 else -1, te.shape[1])
+    if te.dtype != current.dtype or te.device != current.device:
+        raise ValueError(
+            f"te: expected {current.dtype} on {current.device} like the current, "
+            f"got {te.dtype} on {te.device}; use te.to(current)"
+        )
+    p = Params(
+        checks.scalar("alpha", alpha, 0, 1),
+        checks.scalar("beta", beta, 0, 1),
+        checks.scalar("theta0", theta0, float("-inf"), float("inf")),
+    )
+    width = checks.scalar("width", width, 0, float("inf"))
+    used = te[: current.shape[1], : current.shape[2]]
+    return _choose(backend, current)(current, used, p, width)

@@ -1,0 +1,114 @@
+"""The paper's network: hidden CE-LIF layers that share one TE table, and a linear classifier."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from training import checks
+from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
+
+TE_MEAN, TE_STD = 0.01, 0.01
+
+
+class Hidden(NamedTuple):
+    """What one hidden layer received and sent, each (batch, neuron, time)."""
+
+    current: torch.Tensor
+    spikes: torch.Tensor
+
+
+class Network(nn.Module):
+    """Feedforward CE-LIF classifier of sequences.
+
+    One temporal-encoding table, (widest hidden layer, steps), serves every layer: a layer of n
+    neurons uses its first n rows. The classifier reads the mean of the last layer's spikes over
+    time, which equals the mean over time of its output.
+
+    Parameters
+    ----------
+    in_features, hidden, classes
+        Widths: input channels, hidden layers, outputs.
+    steps
+        Longest sequence T; shorter ones use the first steps of TE.
+    alpha, beta, theta0, width
+        As in :func:`training.functional.celif`.
+    dropout
+        Probability of dropping an input or a spike of the first layer, with a fresh mask at
+        every step; in training mode only.
+    backend
+        As in :func:`training.functional.celif`.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        hidden: tuple[int, ...],
+        classes: int,
+        steps: int,
+        *,
+        alpha: float = ALPHA,
+        beta: float = BETA,
+        theta0: float = THETA0,
+        width: float = WIDTH,
+        dropout: float = 0.0,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        hidden = tuple(hidden)
+        if not hidden:
+            raise ValueError("hidden: expected at least one layer, got (); e.g. hidden=(64, 88)")
+        sizes = {"in_features": in_features, "classes": classes, "steps": steps}
+        sizes |= {f"hidden[{i}]": n for i, n in enumerate(hidden)}
+        for name, size in sizes.items():
+            if int(size) != size or size < 1:
+                raise ValueError(f"{name}: expected a whole number from 1 up, got {size}")
+        self.config: dict[str, Any] = {
+            "in_features": int(in_features),
+            "hidden": [int(n) for n in hidden],
+            "classes": int(classes),
+            "steps": int(steps),
+            "alpha": checks.scalar("alpha", alpha, 0, 1, open_high=True),
+            "beta": checks.scalar("beta", beta, 0, 1, open_high=True),
+            "theta0": checks.scalar("theta0", theta0, -1e6, 1e6),
+            "width": checks.scalar("width", width, 0, 1e6),
+            "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
+        }
+        self.in_features, self.steps, self.backend = in_features, steps, backend
+        self.layers = nn.ModuleList(
+            nn.Linear(m, n) for m, n in itertools.pairwise((in_features, *hidden))
+        )
+        self.te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (max(hidden), steps)))
+        self.readout = nn.Linear(hidden[-1], classes)
+
+    @property
+    def neuron(self) -> dict[str, float]:
+        """Parameters of the neuron, as :func:`training.functional.celif` takes them."""
+        return {name: self.config[name] for name in ("alpha", "beta", "theta0", "width")}
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of trainable values."""
+        return sum(p.numel() for p in self.parameters())
+
+    def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
+        """Currents and spikes of every hidden layer for ``x`` (batch, channel, time)."""
+        checks.sequence("Network input", x, self.in_features, self.steps)
+        p = self.config["dropout"]
+        states = []
+        for i, layer in enumerate(self.layers):
+            if i < 2 and self.training and p > 0:
+                x = F.dropout(x, p)
+            # (batch, time, channel) in memory: one matrix product serves the whole sequence.
+            current = layer(x.transpose(1, 2)).transpose(1, 2)
+            x = celif(current, self.te, backend=self.backend, **self.neuron)
+            states.append(Hidden(current, x))
+        return states
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits (batch, classes) of ``x`` (batch, channel, time)."""
+        return self.readout(self.hidden_states(x)[-1].spikes.mean(-1))
