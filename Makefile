@@ -81,7 +81,7 @@ new_venv = rm -rf $(VENV) && mkdir $(VENV) && touch $(VENV)/.unfinished && $(1) 
 $(SETUP): requirements.lock pyproject.toml
 	$(if $(venv_is_sound),,$(call new_venv,$(or $(python310),$(error $(no_python310)))))
 	@touch $(VENV)/.unfinished
-	@echo "Installing the locked dependencies: some minutes and 3 GB the first time."
+	@echo "Installing the locked dependencies: the first time it takes minutes and 6 GB of disk."
 	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@rm $(VENV)/.unfinished

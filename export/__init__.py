@@ -1,7 +1,20 @@
 """The integer world: the fixed-point recurrence, quantisation, the netx file, the batched twin."""
 
+from export.exporter import to_netx
 from export.model import FixedNetwork, ModelError
 from export.netx import NetxError, read_netx, write_netx
+from export.report import ExportReport
 from export.trace import Trace
+from export.twin import simulate
 
-__all__ = ["FixedNetwork", "ModelError", "NetxError", "Trace", "read_netx", "write_netx"]
+__all__ = [
+    "ExportReport",
+    "FixedNetwork",
+    "ModelError",
+    "NetxError",
+    "Trace",
+    "read_netx",
+    "simulate",
+    "to_netx",
+    "write_netx",
+]

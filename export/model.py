@@ -27,7 +27,7 @@ def _integer(owner: str, name: str, value: int, low: int, high: int) -> None:
 def _array(owner: str, name: str, value: np.ndarray, ndim: int, low: int, high: int) -> None:
     if value.ndim != ndim or value.size == 0:
         raise ModelError(
-            f"{owner} {name}: expected a non-empty {ndim}-dimensional array, got shape {value.shape}"
+            f"{owner} {name}: expected a non-empty array of {ndim} axes, got shape {value.shape}"
         )
     if not np.issubdtype(value.dtype, np.integer):
         raise ModelError(f"{owner} {name}: expected integers, got {value.dtype}")
@@ -162,7 +162,7 @@ class CubaLayer(Layer):
 
 @dataclass(frozen=True, eq=False)
 class ReadoutLayer(Layer):
-    """Sums weight · spikes + bias over the sample in 32 bits; float logit = sum · 2^−weight_exp / T."""
+    """Sums weight · spikes + bias over a sample in 32 bits; a logit is sum · 2^−weight_exp / T."""
 
     weight_exp: int
     weight_bits: int

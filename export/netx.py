@@ -7,9 +7,8 @@ become integers in :mod:`export.quantize`.
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from export.model import (
     ModelError,
     ReadoutLayer,
 )
+from training.files import atomic_file
 
 VERSION = 1
 
@@ -49,28 +49,6 @@ class NetxError(ValueError):
     def __init__(self, path: str | os.PathLike[str], dataset: str, expected: str, found: str):
         self.path, self.dataset, self.expected, self.found = str(path), dataset, expected, found
         super().__init__(f"{path}: {dataset}: expected {expected}, found {found}")
-
-
-@contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a name beside ``path`` that replaces it on success and vanishes on failure."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist; create it")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        # mkstemp makes private files; a network is shared like any other output.
-        umask = os.umask(0)
-        os.umask(umask)
-        draft.chmod(0o666 & ~umask)
-        with draft.open("rb+") as written:
-            os.fsync(written.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write_netx(network: FixedNetwork, path: str | os.PathLike[str]) -> None:
@@ -163,6 +141,12 @@ def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
         raise NetxError(path, "/", "a netx HDF5 file", f"unreadable as HDF5 ({error})") from None
     with f:
         return _Reader(path, f).network()
+
+
+def read_layer(f: h5py.File, i: int, name: str) -> Layer:
+    """Read layer ``i`` of an open file, validated, under another name for its errors."""
+    layer = _Reader(f.filename, f).layer(i)
+    return replace(layer, name=name)
 
 
 class _Reader:

@@ -9,7 +9,7 @@ def scalar(name: str, value: object, low: float, high: float, *, open_high: bool
     """Return ``value`` as a float inside the range, or raise a ValueError that says why not."""
     bracket = ")" if open_high else "]"
     expected = f"{name}: expected one number in [{low:g}, {high:g}{bracket}"
-    if isinstance(value, torch.Tensor) and value.ndim > 0 or isinstance(value, (list, tuple)):
+    if (isinstance(value, torch.Tensor) and value.ndim > 0) or isinstance(value, (list, tuple)):
         raise ValueError(
             f"{expected}, got {type(value).__name__} of several values; "
             "a value per neuron is not supported: use one layer per value"

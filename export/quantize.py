@@ -1,0 +1,209 @@
+"""From float values to the integers of a layer: mantissas, exponents, fractional bits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from export import bounds, loihi2
+from export.model import CelifLayer, Encoding, ModelError, ReadoutLayer
+from export.twin import run_layer, synaptic_sums
+from training.scaling import exponent, mantissa_max
+
+PROVEN_ENOUGH = 12
+"""Fractional bits from which on a proof is preferred to a larger, calibrated number."""
+
+MARGIN = 2
+"""Room left above the largest state seen in calibration."""
+
+
+@dataclass(frozen=True)
+class FloatLayer:
+    """Float values of a CE-LIF layer; weight (neuron, input), te (neuron, step)."""
+
+    name: str
+    weight: np.ndarray
+    bias: np.ndarray
+    te: np.ndarray
+    alpha: float
+    beta: float
+    theta0: float
+    lag: int
+    delay_shift: bool
+    weight_bits: int
+    te_bits: int
+    te_exp: int
+    """Exponent of the whole table, which a layer may share with wider ones."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the fractional bits of a layer were chosen."""
+
+    fraction_bits: int
+    proven: bool
+    largest_state: int
+    """Proven bound, or the largest state seen in calibration."""
+
+
+def require_finite(owner: str, name: str, values: np.ndarray) -> None:
+    """Refuse NaN and infinity by the place they stand at."""
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        raise ModelError(
+            f"{owner} {name}: expected finite numbers, got {values[tuple(bad[0])]} at "
+            f"{tuple(bad[0].tolist())} and {len(bad) - 1} more; the training diverged"
+        )
+
+
+def mantissas(values: np.ndarray, exp: int, bits: int) -> np.ndarray:
+    """Integers nearest to values · 2^exp, clipped to ``bits`` bits."""
+    limit = mantissa_max(bits)
+    return np.clip(np.rint(values * 2.0**exp), -limit, limit).astype(np.int64)
+
+
+def table_exponent(te: np.ndarray, bits: int) -> int:
+    """One exponent for a TE table; TE · V is shifted right by it, so it cannot be negative."""
+    largest = float(np.abs(te).max())
+    e = min(exponent(largest, bits), 31)
+    if e < 0:
+        raise ModelError(
+            f"te: expected |TE| up to {mantissa_max(bits)} for {bits} bits, got {largest:g}"
+        )
+    return e
+
+
+def decay_mantissa(owner: str, name: str, value: float) -> int:
+    """12-bit mantissa of a decay below one."""
+    mant = round(value * loihi2.DECAY_ONE)
+    if not 0 <= mant < loihi2.DECAY_ONE:
+        largest = 1 - 0.5 / loihi2.DECAY_ONE
+        raise ModelError(f"{owner} {name}: expected 0 up to {largest:.5f}, got {value}")
+    return mant
+
+
+def integer_layer(values: FloatLayer, scale: float, fraction_bits: int) -> CelifLayer:
+    """Integers of a layer whose input is in units of ``scale``, with F fractional bits."""
+    weight = values.weight * scale
+    # The current's shift F − weight_exp must not be negative.
+    weight_exp = min(exponent(float(np.abs(weight).max()), values.weight_bits), fraction_bits)
+    if weight_exp < -8:
+        raise ModelError(
+            f"{values.name} weight: expected |w| up to {mantissa_max(values.weight_bits) * 256}, "
+            f"got {np.abs(weight).max():g}"
+        )
+    bias = np.rint(values.bias * 2.0**fraction_bits)
+    largest = max(
+        float(bias.max()) / loihi2.BIAS_MANT_MAX, float(-bias.min()) / -loihi2.BIAS_MANT_MIN
+    )
+    bias_exp = max(0, math.ceil(math.log2(largest))) if largest > 0 else 0
+    if bias_exp > loihi2.BIAS_EXP_MAX:
+        raise ModelError(
+            f"{values.name} bias: expected |b| within 13 bits « {loihi2.BIAS_EXP_MAX} at "
+            f"{fraction_bits} fractional bits, got {np.abs(values.bias).max():g}"
+        )
+    return CelifLayer(
+        name=values.name,
+        weight=mantissas(weight, weight_exp, values.weight_bits),
+        lag=values.lag,
+        delay_shift=values.delay_shift,
+        te=mantissas(values.te, values.te_exp, values.te_bits),
+        te_exp=values.te_exp,
+        te_bits=values.te_bits,
+        weight_exp=weight_exp,
+        weight_bits=values.weight_bits,
+        fraction_bits=fraction_bits,
+        alpha_mant=decay_mantissa(values.name, "alpha", values.alpha),
+        beta_mant=decay_mantissa(values.name, "beta", values.beta),
+        theta0_int=round(values.theta0 * 2.0**fraction_bits),
+        bias_mant=np.clip(
+            np.rint(bias / 2.0**bias_exp), loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX
+        ).astype(np.int64),
+        bias_exp=bias_exp,
+    )
+
+
+def choose_layer(
+    values: FloatLayer, scale: float, input_range: tuple[int, int], inputs: np.ndarray | None
+) -> tuple[CelifLayer, Choice]:
+    """Integers of a layer with as many fractional bits as are safe.
+
+    The largest F with a proof, if it is at least ``PROVEN_ENOUGH``; otherwise the largest at
+    which ``inputs`` (batch, time, channel) leave a margin, if there are any.
+    """
+    proven: tuple[CelifLayer, Choice] | None = None
+    last_error: ModelError | None = None
+    for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
+        try:
+            layer = integer_layer(values, scale, bits)
+        except ModelError as error:
+            last_error = error
+            continue
+        bound = bounds.worst_case(layer, *input_range)
+        if bound.safe:
+            proven = layer, Choice(bits, True, max(bound))
+            break
+    if proven and (proven[1].fraction_bits >= PROVEN_ENOUGH or inputs is None):
+        return proven
+    calibrated = _calibrated(values, scale, input_range, inputs) if inputs is not None else None
+    best = max(
+        (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
+    )
+    if best is None:
+        raise last_error or ModelError(
+            f"{values.name}: no number of fractional bits keeps V and Θ within "
+            f"±{loihi2.STATE_MAX}; shrink TE or the weights, or pass calibration data"
+        )
+    return best
+
+
+def _calibrated(
+    values: FloatLayer, scale: float, input_range: tuple[int, int], inputs: np.ndarray
+) -> tuple[CelifLayer, Choice] | None:
+    largest_input = max(map(abs, input_range))
+    for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
+        try:
+            layer = integer_layer(values, scale, bits)
+        except ModelError:
+            continue
+        run = run_layer(layer, synaptic_sums(layer, inputs, largest_input), keep=True)
+        theta = 0 if run.theta is None else int(np.abs(run.theta).max())
+        peak = max(int(np.abs(run.v).max()), theta)
+        if peak * MARGIN <= loihi2.STATE_MAX:
+            return layer, Choice(bits, False, peak)
+    return None
+
+
+def integer_readout(
+    name: str, weight: np.ndarray, bias: np.ndarray, lag: int, bits: int
+) -> ReadoutLayer:
+    """Integers of the linear readout; the bias has the exponent of the weights."""
+    largest = float(np.abs(weight).max())
+    exp = exponent(largest, bits)
+    return ReadoutLayer(
+        name=name,
+        weight=mantissas(weight, exp, bits),
+        lag=lag,
+        delay_shift=False,
+        weight_exp=exp,
+        weight_bits=bits,
+        bias=np.rint(bias * 2.0**exp).astype(np.int64),
+    )
+
+
+def choose_encoding(x: np.ndarray, bits: int, permutation: np.ndarray | None = None) -> Encoding:
+    """Encoding of inputs like ``x`` with at most ``bits`` bits; exact where x lies on a grid."""
+    if not 1 <= bits <= loihi2.MESSAGE_BITS_MAX:
+        raise ModelError(f"input_bits: expected 1..{loihi2.MESSAGE_BITS_MAX}, got {bits}")
+    require_finite("calibration", "x", x)
+    signed, largest = bool(x.min() < 0), float(np.abs(x).max()) or 1.0
+    levels, values = (1 << bits) - 1, np.unique(x) / largest
+    if len(values) <= 2 * levels + 1:
+        # The smallest grid that holds every value: 0, 1/16, … becomes 16 levels, not 255.
+        for grid in range(1, levels + 1):
+            if np.allclose(values * grid, np.rint(values * grid), rtol=0, atol=1e-4):
+                levels = grid
+                break
+    return Encoding(x.shape[1], largest / levels, levels.bit_length(), signed, permutation)

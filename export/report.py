@@ -1,0 +1,89 @@
+"""What an export chose and what it cost, layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.loihi2 import DECAY_ONE, STATE_MAX
+from export.model import CelifLayer, Encoding
+from export.quantize import Choice, FloatLayer
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """Formats and errors of a CE-LIF layer; errors are the largest, in the float's own unit."""
+
+    name: str
+    neurons: int
+    inputs: int
+    fraction_bits: int
+    proven: bool
+    """Whether saturation is excluded for every input, not only in calibration."""
+    headroom_bits: float
+    """Bits between the largest state (proven, or seen) and the end of the register."""
+    weight_exp: int
+    te_exp: int
+    bias_exp: int
+    weight_error: float
+    te_error: float
+    bias_error: float
+    alpha_error: float
+    beta_error: float
+    weight_bytes: int
+    te_bytes: int
+
+    @classmethod
+    def of(cls, layer: CelifLayer, values: FloatLayer, scale: float, choice: Choice) -> LayerReport:
+        """Compare a layer's integers with the floats they came from."""
+
+        def largest(integers: np.ndarray, unit: float, floats: np.ndarray) -> float:
+            return float(np.abs(integers * unit - floats).max())
+
+        return cls(
+            name=layer.name,
+            neurons=layer.neurons,
+            inputs=layer.inputs,
+            fraction_bits=layer.fraction_bits,
+            proven=choice.proven,
+            headroom_bits=float(np.log2(STATE_MAX / max(choice.largest_state, 1))),
+            weight_exp=layer.weight_exp,
+            te_exp=layer.te_exp,
+            bias_exp=layer.bias_exp,
+            weight_error=largest(layer.weight, 2.0**-layer.weight_exp / scale, values.weight),
+            te_error=largest(layer.te, 2.0**-layer.te_exp, values.te),
+            bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
+            alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),
+            beta_error=abs(layer.beta_mant / DECAY_ONE - values.beta),
+            weight_bytes=layer.weight.size * layer.weight_bits // 8,
+            te_bytes=layer.te.size * layer.te_bits // 8,
+        )
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """Outcome of :func:`export.to_netx`."""
+
+    path: Path
+    file_bytes: int
+    encoding: Encoding
+    layers: tuple[LayerReport, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether no register of any CE-LIF layer can saturate, whatever the input."""
+        return all(layer.proven for layer in self.layers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        code = self.encoding
+        return {
+            "path": str(self.path),
+            "file_bytes": self.file_bytes,
+            "proven": self.proven,
+            "input": {"scale": code.scale, "bits": code.bits, "signed": code.signed},
+            "layers": [asdict(layer) for layer in self.layers],
+        }

@@ -1,0 +1,34 @@
+"""Powers of two as scales: what a weight becomes when it is a mantissa and an exponent."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+
+def mantissa_max(bits: int) -> int:
+    """Largest mantissa of a symmetric signed number of ``bits`` bits."""
+    return (1 << (bits - 1)) - 1
+
+
+def exponent(largest: float, bits: int) -> int:
+    """Largest e for which ``largest`` · 2^e rounds to a mantissa of ``bits`` bits."""
+    if largest == 0:
+        return 0
+    # A mantissa may round down to the maximum, hence the half.
+    limit = mantissa_max(bits) + 0.5
+    e = math.floor(math.log2(limit / largest))
+    return e if largest * 2.0**e < limit else e - 1
+
+
+def fake_quantise(weight: torch.Tensor, bits: int, descale: bool = False) -> torch.Tensor:
+    """Weight rounded to ``bits``-bit mantissas of one power of two; the gradient passes unchanged.
+
+    With ``descale`` the mantissas themselves, as SLAYER's export asks of a pre-hook.
+    """
+    e = exponent(float(weight.detach().abs().max()), bits)
+    mantissa = torch.round(weight.detach() * 2.0**e)
+    if descale:
+        return mantissa
+    return weight + (mantissa * 2.0**-e - weight).detach()
