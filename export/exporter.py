@@ -116,7 +116,8 @@ def _check_calibration(x: np.ndarray, stack: _Stack) -> None:
         )
 
 
-def _digest(tensor: torch.Tensor) -> str:
+def digest(tensor: torch.Tensor) -> str:
+    """Checksum of a float tensor, by which a file knows what it was exported from."""
     content = np.ascontiguousarray(tensor.numpy().astype("<f4"))
     return hashlib.sha256(str(content.shape).encode() + content.tobytes()).hexdigest()
 
@@ -144,7 +145,7 @@ def _network_stack(net: Network, weight_bits: int, te_bits: int) -> _Stack:
             )
         )
     readout = tuple(tensors[f"readout.{n}"].numpy().astype(np.float64) for n in ("weight", "bias"))
-    return _Stack(layers, readout, net.steps, tensors)  # type: ignore[arg-type]
+    return _Stack(layers, readout, net.steps, tensors)
 
 
 def _block_stack(
@@ -155,7 +156,9 @@ def _block_stack(
         raise ModelError("network: expected at least one block, got none")
     if x is not None:
         _forward(modules, x)  # SLAYER's neurons learn their shape from their first input
-    layers, tensors, lag, steps = [], {}, 1, 0
+    layers: list[FloatLayer | CubaLayer] = []
+    tensors: dict[str, torch.Tensor] = {}
+    lag, steps = 1, 0
     for i, module in enumerate(modules):
         layer = _block_layer(module, i, lag, te_bits)
         tensors |= {f"{i}.{n}": p.detach().cpu() for n, p in module.named_parameters()}
@@ -263,7 +266,7 @@ def _integers(
             bits=weight_bits,
         )
     gap = int(any(layer.delay_shift for layer in layers))
-    digests = {name: _digest(tensor) for name, tensor in stack.tensors.items()}
+    digests = {name: digest(tensor) for name, tensor in stack.tensors.items()}
     fixed = FixedNetwork(tuple(layers), readout, stack.steps, gap, encoding, digests)
     return fixed, choices
 

@@ -277,11 +277,12 @@ class FixedNetwork:
         """The spiking layers and, if there is one, the readout."""
         return (*self.layers, self.readout) if self.readout else self.layers
 
-    def encode(self, x: np.ndarray) -> np.ndarray:
+    def encode(self, x: np.ndarray, permuted: bool = False) -> np.ndarray:
         """Graded spikes (batch, channel, time) of float samples; integers pass as they are.
 
         Permutes, scales, rounds and clips; nothing else in the project does. Integers are
-        checked against the range instead of being clipped.
+        checked against the range instead of being clipped. With ``permuted``, the steps of ``x``
+        are in the network's order already.
         """
         x = np.asarray(x)
         if x.ndim != 3 or x.shape[1] != self.encoding.channels or not 1 <= x.shape[2] <= self.steps:
@@ -301,7 +302,7 @@ class FixedNetwork:
             return x.astype(np.int32)
         if not np.isfinite(x).all():
             raise ModelError("input: expected finite numbers, got NaN or infinity")
-        if self.encoding.permutation is not None:
+        if self.encoding.permutation is not None and not permuted:
             if x.shape[2] != self.steps:
                 raise ModelError(
                     f"input: expected {self.steps} time steps, because the network permutes them, "

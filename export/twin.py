@@ -109,8 +109,8 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
         return Run(spikes, v, theta, int(saturated.sum()))
     if isinstance(layer, CubaLayer):
         bias = layer.bias_mant.astype(np.int64) << CURRENT_SHIFT
-        registers = CubaParams(layer.du, layer.dv, layer.vth, np.int64(0))
-        _scan_cuba(acc, registers, bias, keep, spikes, v, saturated)
+        decays = CubaParams(layer.du, layer.dv, layer.vth, np.int64(0))
+        _scan_cuba(acc, decays, bias, keep, spikes, v, saturated)
         return Run(spikes, v, None, int(saturated.sum()))
     raise TypeError(f"{layer.name}: expected a CELIF or CUBA layer, got {type(layer).__name__}")
 

@@ -1,1 +1,1 @@
-"""Tests of the exported networks against an independent integer oracle and the hardware."""
+"""The evidence: the parity ladder, its back ends, and an oracle in plain integers."""

@@ -84,6 +84,11 @@ class Network(nn.Module):
         )
         self.te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (max(hidden), steps)))
         self.readout = nn.Linear(hidden[-1], classes)
+        for layer in self.layers:
+            # With β = 0.99 and TE ≈ 0.01 a constant V draws Θ along with it, inside the surrogate's
+            # box, where a V below −1 multiplies gradients at every step: torch's random biases
+            # overflow float32 within 784 steps.
+            nn.init.zeros_(layer.bias)
 
     @property
     def neuron(self) -> dict[str, float]:

@@ -59,11 +59,9 @@ def digits() -> Task:
     data = load_digits()
     order = np.random.default_rng(8).permutation(len(data.target))
     x, y = data.images[order] / 16, data.target[order]
-    test, validation = slice(0, 360), slice(360, 504)
-    train = slice(504, None)
-    return Task(
-        "digits", *(_split(x[part], y[part]) for part in (train, validation, test)), classes=10
-    )
+    parts = {"train": slice(504, None), "validation": slice(360, 504), "test": slice(0, 360)}
+    splits = {name: _split(x[part], y[part]) for name, part in parts.items()}
+    return Task("digits", classes=10, **splits)
 
 
 def mnist(data: str | Path, permuted: bool) -> Task:

@@ -144,7 +144,7 @@ class Trainer:
 
     def _epoch(self, epoch: int) -> None:
         self.net.train()
-        began, loss_sum, hits, seen = time.monotonic(), 0.0, 0, 0
+        began, loss_sum, hits, seen, skipped = time.monotonic(), 0.0, 0, 0, 0
         for step, (x, y) in enumerate(_batches(self.task.train, self.recipe, epoch), 1):
             logits = self.net(x)
             loss = F.cross_entropy(logits, y)
@@ -155,11 +155,7 @@ class Trainer:
                 )
             self.optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.recipe.clip)
-            done = (epoch * self.steps_per_epoch + step - 1) / self.total_steps
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.recipe.lr_at(done)
-            self.optimizer.step()
+            skipped += not self._update(epoch * self.steps_per_epoch + step - 1)
             loss_sum += loss.item() * len(y)
             hits += int((logits.argmax(1) == y).sum())
             seen += len(y)
@@ -170,10 +166,21 @@ class Trainer:
                 "loss": loss_sum / seen,
                 "accuracy": hits / seen,
                 "validation": validation,
+                "skipped": skipped,
                 "seconds": round(time.monotonic() - began, 2),
             }
         )
         self.report(self._progress(epoch + 1, step, loss_sum / seen, hits / seen, validation))
+
+    def _update(self, step: int) -> bool:
+        """Take an optimiser step; False if the gradient overflowed and the step was left out."""
+        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.recipe.clip)
+        if not torch.isfinite(norm):
+            return False
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.lr_at(step / self.total_steps)
+        self.optimizer.step()
+        return True
 
     def _progress(
         self, epoch: int, step: int, loss: float, accuracy: float, validation: float | None = None

@@ -1,0 +1,55 @@
+"""What every room's tests share: the random generator, and the targets of the ladder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+# Lava sets multiprocessing's start method when imported, and fails if someone else came first.
+try:
+    import lava.magma.runtime.runtime  # noqa: F401
+except ImportError:
+    LAVA = False
+else:
+    LAVA = True
+
+from hw_tests.backends import TARGETS
+from hw_tests.ladder import RUNGS
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--target",
+        default="torch,twin,lava",
+        help=f"back ends that the ladder runs on, of {', '.join(TARGETS)}",
+    )
+
+
+def asked_targets(config: pytest.Config) -> list[str]:
+    """Targets given on the command line."""
+    names = [name.strip() for name in config.getoption("--target").split(",") if name.strip()]
+    unknown = set(names) - set(TARGETS)
+    if unknown:
+        raise pytest.UsageError(f"--target: expected some of {TARGETS}, got {sorted(unknown)}")
+    return names
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    targets = asked_targets(config)
+    lines = [f"ladder: targets {', '.join(targets)}"]
+    for rung in RUNGS:
+        reason = rung.why_not(targets)
+        lines.append(f"  rung {rung.number}  {rung.compared}: {reason or 'runs'}")
+    return lines
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator with a fixed seed."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def targets(request: pytest.FixtureRequest) -> list[str]:
+    """Targets given on the command line."""
+    return asked_targets(request.config)

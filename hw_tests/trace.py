@@ -1,0 +1,108 @@
+"""Comparing two traces: where they first differ, and by how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from export import Trace
+
+# In the order in which a neuron computes them, so that the first difference is the cause.
+VARIABLES = ("theta", "v", "spikes")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place, in the order of computation, at which two traces differ."""
+
+    sample: int
+    layer: int
+    step: int
+    neuron: int
+    variable: str
+    expected: Any
+    found: Any
+
+    def __str__(self) -> str:
+        return (
+            f"sample {self.sample}, layer {self.layer}, step {self.step}, neuron {self.neuron}, "
+            f"{self.variable}: expected {self.expected}, found {self.found}"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many values of two traces were compared, how many differ, and which first."""
+
+    values: int
+    mismatches: int
+    first: Difference | None
+
+
+def _pairs(expected: Trace, found: Trace) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
+    """Every (layer, variable) that both traces hold."""
+    if expected.spikes is None or found.spikes is None:
+        raise ValueError("traces: expected spikes in both, got none; run with trace=True")
+    if len(expected.spikes) != len(found.spikes):
+        raise ValueError(
+            f"traces: expected {len(expected.spikes)} layers, found {len(found.spikes)}"
+        )
+    pairs = []
+    for name in VARIABLES:
+        ours, theirs = getattr(expected, name), getattr(found, name)
+        if ours is None or theirs is None:
+            continue
+        for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            if a is None or b is None:
+                continue
+            if a.shape != b.shape:
+                raise ValueError(
+                    f"traces: layer {layer} {name}: expected shape {a.shape}, found {b.shape}"
+                )
+            pairs.append((layer, name, a, b))
+    return pairs
+
+
+def compare(expected: Trace, found: Trace) -> Comparison:
+    """Compare two traces value by value; equality is exact, for floats too."""
+    values = mismatches = 0
+    candidates = []
+    for layer, name, a, b in _pairs(expected, found):
+        differs = a != b
+        values += differs.size
+        mismatches += int(np.count_nonzero(differs))
+        if differs.any():
+            # Time runs within a sample, so a sample's earliest step comes before the next sample.
+            sample, step, neuron = np.argwhere(differs.transpose(0, 2, 1))[0].tolist()
+            order = (sample, step, layer, VARIABLES.index(name), neuron)
+            at = (sample, neuron, step)
+            candidates.append(
+                (order, Difference(sample, layer, step, neuron, name, a[at].item(), b[at].item()))
+            )
+    first = min(candidates, key=lambda c: c[0])[1] if candidates else None
+    wrong = expected.logits != found.logits
+    values += wrong.size
+    mismatches += int(np.count_nonzero(wrong))
+    if first is None and wrong.any():
+        sample, neuron = map(int, np.argwhere(wrong)[0])
+        ours, theirs = expected.logits[sample, neuron].item(), found.logits[sample, neuron].item()
+        last = len(expected.spikes or ())
+        steps = expected.spikes[0].shape[2] if expected.spikes else 0
+        first = Difference(sample, last, steps - 1, neuron, "logits", ours, theirs)
+    return Comparison(values, mismatches, first)
+
+
+def assert_same_trace(expected: Trace, found: Trace) -> None:
+    """Fail with the first difference, by layer, step, neuron, variable and both values."""
+    result = compare(expected, found)
+    if result.mismatches:
+        raise AssertionError(
+            f"{result.mismatches} of {result.values} values differ; first: {result.first}"
+        )
+
+
+def firing_rates(trace: Trace) -> list[float]:
+    """Share of neuron steps with a spike, per layer."""
+    return [float((spikes != 0).mean()) for spikes in trace.spikes or ()]

@@ -1,0 +1,20 @@
+"""The Lava world: CE-LIF Processes, a netx network that loads them, a runner that never hangs."""
+
+from lava_procs import first  # must run before anything else here imports Lava
+from lava_procs.celif.process import CELIF
+from lava_procs.netx.process import Network
+from lava_procs.readout.process import Readout
+from lava_procs.recorder.process import Recorder
+from lava_procs.runner import run
+from lava_procs.supervise import LavaRunError, LavaTimeoutError
+
+__all__ = [
+    "CELIF",
+    "LavaRunError",
+    "LavaTimeoutError",
+    "Network",
+    "Readout",
+    "Recorder",
+    "first",
+    "run",
+]

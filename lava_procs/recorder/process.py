@@ -1,0 +1,43 @@
+"""A sink that writes what arrives to a memory-mapped file: the eyes for stock neurons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lava.magma.core.process.ports.ports import InPort
+from lava.magma.core.process.process import AbstractProcess, LogConfig
+
+from lava_procs.clock import Clock
+
+
+class Recorder(AbstractProcess):
+    """Writes its input at every step of every sample to the probe's ``s``.
+
+    Parameters
+    ----------
+    shape
+        Of what arrives.
+    lag, steps, period
+        Those of the layer that is recorded, see :mod:`lava_procs.clock`.
+    probe
+        Prefix of trace files, see :mod:`lava_procs.probes`.
+    """
+
+    # Lava stops a Process when it is deleted, also one whose arguments were refused.
+    _runtime: Any = None
+
+    def __init__(
+        self,
+        *,
+        shape: tuple[int, ...],
+        lag: int,
+        steps: int,
+        period: int,
+        probe: str,
+        name: str | None = None,
+        log_config: LogConfig | None = None,
+    ):
+        super().__init__(
+            clock=Clock(lag, steps, period), probe=probe, name=name, log_config=log_config
+        )
+        self.a_in = InPort(shape=shape)

@@ -1,0 +1,164 @@
+"""run: the same Trace as the twin and torch, whatever the network and the samples."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from export import FixedNetwork, ModelError, NetxError, Trace, simulate, write_netx
+from export.model import CelifLayer, CubaLayer, Encoding
+from export.random_nets import random_network
+from hw_tests.backends import run_torch
+from hw_tests.trace import assert_same_trace, firing_rates
+from lava_procs import run
+
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
+
+def cuba(rng, name, neurons, inputs, lag, delay_shift):
+    return CubaLayer(
+        name=name,
+        weight=2 * rng.integers(-127, 128, (neurons, inputs)),
+        lag=lag,
+        delay_shift=delay_shift,
+        du=1023,
+        dv=400,
+        vth=300,
+        bias_mant=rng.integers(-50, 200, neurons),
+    )
+
+
+def weights(layer, value):
+    return replace(layer, weight=np.broadcast_to(value, layer.weight.shape).copy())
+
+
+def assert_alive(trace: Trace) -> None:
+    assert all(0.02 <= rate <= 0.9 for rate in firing_rates(trace)), firing_rates(trace)
+
+
+def test_fixed_run_equals_twin(rng, tmp_path):
+    net = random_network(rng, (9, 7, 5), 16)
+    write_netx(net, tmp_path / "net.net")
+    x = rng.integers(0, 16, (3, 2, 16))
+    expected = simulate(net, x, trace=True)
+    found = run(tmp_path / "net.net", x)
+    assert_same_trace(expected, found)
+    assert_alive(expected)
+    assert found.logits.dtype == np.int64
+    assert found.spikes[0].dtype == np.int8
+
+
+def test_float_run_equals_torch_bit_for_bit(rng):
+    net = random_network(rng, (9, 7, 5), 16)
+    x = rng.integers(0, 16, (2, 2, 16))
+    expected = run_torch(net, x)
+    found = run(net, x, "float")
+    assert_same_trace(expected, found)
+    assert_alive(expected)
+    assert found.logits.dtype == np.float64
+    assert found.v[0].dtype == np.float32
+
+
+def test_samples_back_to_back_equal_samples_alone(rng):
+    net = random_network(rng, (6, 5), 8)
+    x = rng.random((3, 2, 8))
+    together = run(net, x)
+    for i in range(3):
+        alone = run(net, x[i : i + 1])
+        np.testing.assert_array_equal(together.logits[i : i + 1], alone.logits)
+        for name in ("spikes", "v", "theta"):
+            pairs = zip(getattr(together, name), getattr(alone, name), strict=True)
+            for ours, theirs in pairs:
+                np.testing.assert_array_equal(ours[i : i + 1], theirs)
+    assert_alive(together)
+
+
+@pytest.mark.parametrize("precision", ["fixed", "float"])
+def test_shifted_blocks_and_short_samples_equal_the_other_side(rng, precision):
+    net = random_network(rng, (6, 5, 4), 20, delay_shift=True)
+    x = rng.integers(0, 16, (3, 2, 13))
+    expected = simulate(net, x, trace=True) if precision == "fixed" else run_torch(net, x)
+    assert_same_trace(expected, run(net, x, precision))
+    assert_alive(expected)
+
+
+@pytest.mark.parametrize("shift", [False, True], ids=["plain", "shifted"])
+def test_cuba_layers_among_ours_equal_twin(rng, shift):
+    ours = random_network(rng, (5, 6), 16, channels=6, delay_shift=shift)
+    lag = 1 - shift
+    layers = (
+        cuba(rng, "layer 0", 6, 2, 1, shift),
+        replace(ours.layers[0], name="layer 1", lag=1 + lag),
+        cuba(rng, "layer 2", 4, 5, 1 + 2 * lag, shift),
+    )
+    net = FixedNetwork(layers, None, 16, int(shift), Encoding(2, 1 / 15, 4, signed=True), {})
+    x = rng.integers(-15, 16, (3, 2, 16))
+    expected = simulate(net, x, trace=True)
+    found = run(net, x)
+    assert_same_trace(expected, found)
+    assert_alive(expected)
+    assert found.v[0] is None
+    assert found.theta[2] is None
+
+
+def test_weights_of_one_sign_and_single_neurons_are_exact(rng):
+    net = random_network(rng, (1, 4, 4, 4, 1), 16, channels=1, classes=1)
+    values = (127, -rng.integers(1, 128, (4, 1)), 0, rng.integers(0, 128, (4, 4)), -127)
+    layers = [weights(layer, value) for layer, value in zip(net.layers, values, strict=True)]
+    layers[1:3] = (replace(layer, bias_mant=np.full(4, 700)) for layer in layers[1:3])
+    net = replace(net, layers=tuple(layers))
+    x = rng.integers(0, 16, (2, 1, 16))
+    expected = simulate(net, x, trace=True)
+    assert_same_trace(expected, run(net, x))
+    assert all(spikes.any() for spikes in expected.spikes[:4])
+
+
+def test_one_step_samples_of_plain_spikes_equal_twin(rng):
+    net = random_network(rng, (5,), 1, bits=1)
+    x = rng.integers(0, 2, (6, 2, 1))
+    expected = simulate(net, x, trace=True)
+    assert_same_trace(expected, run(net, x))
+    assert_alive(expected)
+
+
+@pytest.mark.parametrize("shift", [False, True], ids=["plain", "shifted"])
+def test_logits_without_readout_are_spike_counts_with_or_without_trace(rng, shift):
+    net = replace(random_network(rng, (6, 4), 10, delay_shift=shift), readout=None)
+    x = rng.integers(0, 16, (2, 2, 10))
+    found = run(net, x, trace=False)
+    np.testing.assert_array_equal(found.logits, simulate(net, x).logits)
+    assert found.spikes is None
+    assert found.logits.any()
+
+
+def test_progress_reaches_the_end(rng):
+    net = random_network(rng, (4,), 30)
+    calls = []
+    run(net, rng.integers(0, 16, (4, 2, 30)), progress=lambda *call: calls.append(call))
+    done = [call[0] for call in calls]
+    assert done == sorted(done)
+    assert len(set(done)) > 2
+    assert calls[-1] == (4 * 30 + 2, 4 * 30 + 2)
+
+
+def test_float_run_refuses_cuba_layers(rng):
+    net = FixedNetwork(
+        (cuba(rng, "layer 0", 3, 2, 1, False),), None, 4, 0, Encoding(2, 1.0, 1, False), {}
+    )
+    with pytest.raises(ModelError, match="found CUBA neurons in layer 0.*precision='fixed'"):
+        run(net, np.zeros((1, 2, 4), int), "float")
+
+
+def test_bad_arguments_are_refused_before_anything_starts(rng, tmp_path):
+    net = random_network(rng, (4,), 5)
+    x = rng.integers(0, 16, (1, 2, 5))
+    with pytest.raises(ValueError, match="precision: expected 'fixed' or 'float', got 'double'"):
+        run(net, x, "double")
+    with pytest.raises(ModelError, match=r"with 1\.\.5 time steps"):
+        run(net, np.zeros((1, 2, 6), int))
+    with pytest.raises(NetxError, match="no such file"):
+        run(tmp_path / "none.net", x)
+
+
+def test_celif_layer_type_is_what_random_networks_hold(rng):
+    assert all(isinstance(layer, CelifLayer) for layer in random_network(rng, (3,), 4).layers)
