@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# As the celif command does: torch's and numba's threads take turns, and waiting must not spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import numpy as np
 import pytest
 

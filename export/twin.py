@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from export import cuba, fixed_point
 from export.cuba import CubaParams, CubaState
@@ -92,7 +93,10 @@ def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.nd
     """Exact integer sums (batch, time, neuron) of weights times inputs, in a float type."""
     worst = int(np.abs(layer.weight).sum(1).max()) * largest_input
     dtype = np.float32 if worst < 1 << 24 else np.float64
-    return inputs.astype(dtype, copy=False) @ layer.weight.T.astype(dtype)
+    rows = inputs.reshape(-1, layer.inputs).astype(dtype, copy=False)
+    # Through torch, whose BLAS took a third of the time of numpy's.
+    sums = torch.mm(torch.from_numpy(rows), torch.from_numpy(layer.weight.T.astype(dtype)))
+    return sums.numpy().reshape(*inputs.shape[:2], layer.neurons)
 
 
 def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:

@@ -125,10 +125,11 @@ def _unpack(outcome: _Outcome, what: str, timeout: float, log: IO[bytes]) -> Any
     log.seek(0)
     words = log.read().decode(errors="replace").strip().splitlines()[-20:]
     said = "\n".join(["; it last said:", *words]) if words else ""
-    raise LavaRunError(f"{what}: its main process died{_status(value)}{said}")
+    raise LavaRunError(f"{what}: its main process died{manner(value)}{said}")
 
 
-def _status(exitcode: int | None) -> str:
+def manner(exitcode: int | None) -> str:
+    """How a process died, as the end of a sentence."""
     if exitcode is None or exitcode == 0:
         return ""
     if exitcode > 0:

@@ -15,7 +15,7 @@ from lava.magma.core.run_conditions import RunSteps
 from lava.magma.core.run_configs import RunConfig
 from lava.magma.runtime.mgmt_token_enums import MGMT_RESPONSE, enum_equal
 
-from lava_procs.supervise import Failure
+from lava_procs.supervise import Failure, manner
 
 _POLL = 0.02
 _GRACE = 5.0
@@ -71,7 +71,4 @@ def _raise_failures(actors: dict[str, Any]) -> None:
     for name, actor in actors.items():
         # One that raised ends by itself, with 0, after it has said so.
         if actor.exitcode is not None and not actor.exception:
-            raise Failure(
-                f"the process of {name} died in mid-run with exit code {actor.exitcode}"
-                " (−9: killed, as by the system when memory runs out)"
-            )
+            raise Failure(f"the process of {name} died in mid-run{manner(actor.exitcode)}")

@@ -111,7 +111,7 @@ def train(
     task: Annotated[str, typer.Option(help=f"What to learn: {', '.join(tasks.NAMES)}.")] = "digits",
     out: OutFolder = Path("runs/digits"),
     hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "64,88,88",
-    epochs: Annotated[int, typer.Option(min=1)] = 60,
+    epochs: Annotated[int, typer.Option(min=1)] = 100,
     batch: Annotated[int, typer.Option(min=1)] = 64,
     lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-3,
     dropout: Annotated[float, typer.Option(help="On inputs and first spikes.")] = 0.1,

@@ -94,11 +94,12 @@ def show_verification(result: Verification) -> None:
     for rung in result.rungs:
         ran = rung.verdict != "not run"
         verdict = f"[{colour[rung.verdict]}]{rung.verdict}[/]"
-        if rung.detail:
-            verdict += f" ({rung.detail})"
         counts = [f"{n:,}" if ran else "" for n in (rung.steps, rung.values, rung.mismatches)]
         table.add_row(str(rung.rung), rung.compared, *counts, verdict)
     console.print(table)
+    for rung in result.rungs:
+        if rung.detail:
+            console.print(f"rung {rung.rung} {rung.verdict}: {rung.detail}")
     if result.gap is not None:
         show_gap(result.gap)
 

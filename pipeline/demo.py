@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from pipeline.verify import Verification, verify
 from training import memory, tasks, trainer
 
 HIDDEN = (64, 88, 88)
-RECIPE = trainer.Recipe(epochs=60, batch=64, lr=5e-3, seed=0)
-QUICK = trainer.Recipe(epochs=2, batch=64, lr=5e-3, seed=0)
+DROPOUT = 0.1
+RECIPE = trainer.Recipe(epochs=100, batch=64, lr=5e-3)
+QUICK = trainer.Recipe(epochs=2, batch=64, lr=5e-3)
 
 LEAST_ACCURACY = 0.95
 LARGEST_LOSS = 0.01
@@ -59,9 +60,9 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
 
     say = console.console.print
     task = tasks.load("digits")
-    recipe = trainer.Recipe(**{**vars(QUICK if quick else RECIPE), "seed": seed})
+    recipe = replace(QUICK if quick else RECIPE, seed=seed)
     say(f"[bold]1. Train[/] on {len(task.train)} digits, one pixel a step, {task.steps} steps")
-    net = trainer.start(task, HIDDEN, recipe)
+    net = trainer.start(task, HIDDEN, recipe, dropout=DROPOUT)
     with console.training_bar() as bar:
         training = trainer.Trainer(net, task, recipe, out / "training", bar)
         net = training.run()

@@ -194,4 +194,5 @@ def _registers(
         ax.plot(ours[0, 0], style, color=FLOAT, lw=2.4, alpha=0.6, label=f"{name} float")
         ax.plot(theirs[0, neuron] * unit, style, color=FIXED, lw=1, label=f"{name} fixed")
     ax.set_ylabel(f"layer {len(fixed.layers) - 1}, neuron {neuron}")
+    ax.margins(y=0.15)  # room for the legend
     ax.legend(frameon=False, ncols=4, fontsize=8, loc="upper left")

@@ -59,9 +59,10 @@ def digits() -> Task:
     data = load_digits()
     order = np.random.default_rng(8).permutation(len(data.target))
     x, y = data.images[order] / 16, data.target[order]
-    parts = {"train": slice(504, None), "validation": slice(360, 504), "test": slice(0, 360)}
-    splits = {name: _split(x[part], y[part]) for name, part in parts.items()}
-    return Task("digits", classes=10, **splits)
+    test, validation, train = (
+        _split(x[part], y[part]) for part in (slice(360), slice(360, 504), slice(504, None))
+    )
+    return Task("digits", train, validation, test, classes=10)
 
 
 def mnist(data: str | Path, permuted: bool) -> Task:

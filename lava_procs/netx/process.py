@@ -179,7 +179,8 @@ class Network(hdf5.Network):
             sparse_synapse=sparse_synapse,
             input_message_bits=input_message_bits,
         )
-        block.name, block.synapse.name = layer.name, f"{layer.name} synapse"
+        # For errors: Lava has named them after the attributes that hold them.
+        block.synapse.name, block.neuron.name = f"{layer.name} synapse", layer.name
         return block, self._table_str(
             type_str=layer.kind.title(), width=1, height=1, channel=layer.neurons
         )
@@ -198,7 +199,6 @@ class Network(hdf5.Network):
                 "bias_exp": CURRENT_SHIFT,
                 "reset_interval": clock.period,
                 "reset_offset": clock.lag + 1,
-                "name": layer.name,
             }
         assert self.fixed is not None
         timing = {

@@ -64,17 +64,14 @@ def test_exception_in_a_model_that_cannot_be_built_surfaces(net, x, monkeypatch)
 
 def test_sleeping_model_times_out(net, x, monkeypatch):
     at_step_four(monkeypatch, PyCELIFModelFixed, lambda: time.sleep(600))
-    with pytest.raises(
-        LavaTimeoutError, match=r"2 × 6 steps, fixed\): not finished after 4 s.*step"
-    ):
+    message = r"2 × 6 steps, fixed\): not finished after 4 s.*\(step \d of 15\)"
+    with pytest.raises(LavaTimeoutError, match=message):
         run(net, x, timeout=4)
 
 
 def test_killed_model_is_reported(net, x, monkeypatch):
     at_step_four(monkeypatch, PyCELIFModelFixed, lambda: os.kill(os.getpid(), signal.SIGKILL))
-    with pytest.raises(
-        LavaRunError, match=r"layer [01] \(CELIF.*died in mid-run with exit code -9"
-    ):
+    with pytest.raises(LavaRunError, match=r"layer [01] \(CELIF.*died in mid-run of SIGKILL"):
         run(net, x)
 
 

@@ -1,0 +1,118 @@
+"""Rungs 0, 1 and 3 on random networks and on a trained one; the twin also against the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from export import FixedNetwork, Trace, read_netx, simulate, to_netx
+from export.model import CelifLayer
+from hw_tests import oracle
+from hw_tests.backends import Backend
+from hw_tests.ladder import RUNGS, climb
+from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
+from hw_tests.trace import assert_same_trace, firing_rates
+from training import tasks, trainer
+
+
+def run_on(backend: Backend, targets: list[str], net: FixedNetwork, x: np.ndarray) -> Trace:
+    """Run, or skip with the reason why that target cannot."""
+    if backend.target not in targets:
+        pytest.skip(f"target {backend.target} was not asked for")
+    if (reason := backend.missing()) is not None:
+        pytest.skip(reason)
+    return backend.run(net, x)
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Each network of the suite."""
+    return request.param
+
+
+def by_oracle(net: FixedNetwork, x: np.ndarray) -> Trace:
+    """The same network in plain Python integers."""
+    states: dict[str, list[list[np.ndarray]]] = {"v": [], "theta": [], "s": []}
+    logits = []
+    for sample in x:
+        inputs = sample.tolist()
+        for i, layer in enumerate(net.layers):
+            assert isinstance(layer, CelifLayer)
+            fields = ("alpha_mant", "beta_mant", "theta0_int", "te_exp", "shift", "bias_exp")
+            run = oracle.celif_layer(
+                layer.weight.tolist(),
+                inputs,
+                layer.te.tolist(),
+                bias_mant=layer.bias_mant.tolist(),
+                **{name: getattr(layer, name) for name in fields},
+            )
+            for name, lists in states.items():
+                if len(lists) <= i:
+                    lists.append([])
+                lists[i].append(np.array(run[name]))
+            inputs = run["s"]
+            if layer.delay_shift:
+                inputs = [[0, *spikes[:-1]] for spikes in inputs]
+        assert net.readout is not None
+        weight, bias = net.readout.weight.tolist(), net.readout.bias.tolist()
+        logits.append(oracle.readout(weight, inputs, bias))
+    stacked = {name: [np.stack(layer) for layer in lists] for name, lists in states.items()}
+    return Trace(np.array(logits), stacked["s"], stacked["v"], stacked["theta"])  # type: ignore[arg-type]
+
+
+def test_twin_equals_oracle(case: Case) -> None:
+    net, x = case.build()
+    assert_same_trace(by_oracle(net, x), simulate(net, x, trace=True))
+
+
+def test_rung_3_lava_fixed_equals_twin(case: Case, targets: list[str]) -> None:
+    net, x = case.build()
+    twin, lava = RUNGS[3].backends
+    assert_same_trace(run_on(twin, targets, net, x), run_on(lava, targets, net, x))
+
+
+@pytest.mark.parametrize("case", FLOAT_CASES, ids=lambda case: case.name)
+def test_rung_1_lava_float_equals_torch(case: Case, targets: list[str]) -> None:
+    net, x = case.build()
+    torch, lava = RUNGS[1].backends
+    expected = run_on(torch, targets, net, x)
+    rates = firing_rates(expected)
+    assert all(LEAST_RATE <= rate <= LARGEST_RATE for rate in rates), rates
+    assert_same_trace(expected, run_on(lava, targets, net, x))
+
+
+def test_rung_4_loihi2_equals_lava(targets: list[str]) -> None:
+    net, x = CASES[5].build()
+    lava, chip = RUNGS[4].backends
+    expected = run_on(chip, targets, net, x)
+    assert_same_trace(run_on(lava, targets, net, x), expected)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[FixedNetwork, np.ndarray]:
+    """The demo's network, trained for a few epochs, and three test samples."""
+    folder = tmp_path_factory.mktemp("trained")
+    task = tasks.load("digits")
+    recipe = trainer.Recipe(epochs=6, batch=64)
+    net = trainer.Trainer(
+        trainer.start(task, (64, 88, 88), recipe), task, recipe, folder / "run"
+    ).run()
+    assert trainer.evaluate(net, task.test) > 0.6, "the network should have learnt something"
+    to_netx(net, folder / "digits.net", calibration=task.train.x)
+    fixed = read_netx(folder / "digits.net")
+    return fixed, fixed.encode(task.test.x[:3].numpy())
+
+
+def test_trained_network_climbs_every_rung(
+    trained: tuple[FixedNetwork, np.ndarray], targets: list[str]
+) -> None:
+    net, x = trained
+    trace = simulate(net, x, trace=True)
+    assert all(LEAST_RATE <= rate <= LARGEST_RATE for rate in firing_rates(trace))
+    results = climb(net, x, targets)
+    differing = [result for result in results if result.verdict == "DIFFERS"]
+    assert not differing
+    ran = {result.rung for result in results if result.verdict == "equal"}
+    expected = {rung.number for rung in RUNGS if rung.why_not(targets) is None}
+    assert ran == expected
+    assert_same_trace(by_oracle(net, x[:1]), simulate(net, x[:1], trace=True))

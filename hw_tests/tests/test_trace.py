@@ -1,0 +1,87 @@
+"""The comparison finds a difference, and the right one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from export import Trace
+from export.random_nets import random_network
+from hw_tests.ladder import climb
+from hw_tests.trace import assert_same_trace, compare
+
+
+@pytest.fixture
+def trace(rng: np.random.Generator) -> Trace:
+    """Two layers of random states, two samples."""
+    shapes = ((2, 4, 6), (2, 3, 6))
+
+    def layers(high: int) -> list[np.ndarray]:
+        return [rng.integers(0, high, shape) for shape in shapes]
+
+    return Trace(rng.integers(0, 9, (2, 5)), layers(2), layers(99), layers(99))
+
+
+def altered(trace: Trace, name: str, layer: int, at: tuple[int, int, int]) -> Trace:
+    """The trace with one value off by one."""
+    arrays = [array.copy() for array in getattr(trace, name)]
+    arrays[layer][at] += 1
+    return replace(trace, **{name: arrays})
+
+
+def test_compare_finds_nothing_between_equals(trace: Trace) -> None:
+    result = compare(trace, trace)
+    assert result.mismatches == 0
+    assert result.values == 3 * (2 * 4 * 6 + 2 * 3 * 6) + 2 * 5
+
+
+@pytest.mark.parametrize("name", ["theta", "v", "spikes"])
+def test_compare_names_place_and_values(trace: Trace, name: str) -> None:
+    found = altered(trace, name, 1, (1, 2, 3))
+    first = compare(trace, found).first
+    assert first is not None
+    assert (first.sample, first.layer, first.neuron, first.step) == (1, 1, 2, 3)
+    assert first.variable == name
+    assert first.found == first.expected + 1
+
+
+def test_compare_puts_the_earlier_step_first(trace: Trace) -> None:
+    found = altered(altered(trace, "theta", 0, (0, 0, 5)), "spikes", 1, (0, 2, 1))
+    first = compare(trace, found).first
+    assert first is not None
+    assert (first.layer, first.step, first.variable) == (1, 1, "spikes")
+
+
+def test_compare_puts_threshold_before_membrane(trace: Trace) -> None:
+    found = altered(altered(trace, "v", 0, (0, 1, 2)), "theta", 0, (0, 3, 2))
+    first = compare(trace, found).first
+    assert first is not None
+    assert first.variable == "theta"
+
+
+def test_assert_same_trace_reports_logits_alone(trace: Trace) -> None:
+    logits = trace.logits.copy()
+    logits[1, 4] -= 1
+    with pytest.raises(AssertionError, match=r"sample 1, layer 2, .*neuron 4, logits"):
+        assert_same_trace(trace, replace(trace, logits=logits))
+
+
+def test_compare_refuses_another_shape(trace: Trace) -> None:
+    assert trace.v is not None
+    shorter = replace(trace, v=[v[..., :5] for v in trace.v if v is not None])
+    with pytest.raises(ValueError, match=r"layer 0 v: expected shape \(2, 4, 6\)"):
+        compare(trace, shorter)
+
+
+def test_climb_says_which_rungs_did_not_run(rng: np.random.Generator) -> None:
+    net = random_network(rng, (5,), 12)
+    results = climb(net, rng.integers(0, 16, (1, 2, 12)), ("twin",))
+    assert [result.verdict for result in results] == ["not run"] * 5
+    assert all(result.detail for result in results)
+
+
+def test_climb_refuses_an_unknown_target(rng: np.random.Generator) -> None:
+    with pytest.raises(ValueError, match=r"torch, twin, lava, loihi2, got \['tpu'\]"):
+        climb(random_network(rng, (5,), 12), rng.integers(0, 16, (1, 2, 12)), ("tpu",))
