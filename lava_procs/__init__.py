@@ -1,6 +1,6 @@
 """The Lava world: CE-LIF Processes, a netx network that loads them, a runner that never hangs."""
 
-from lava_procs import first  # must run before anything else here imports Lava
+from lava_procs import first as first  # must run before anything else here imports Lava
 from lava_procs.celif.process import CELIF
 from lava_procs.netx.process import Network
 from lava_procs.readout.process import Readout
@@ -15,6 +15,5 @@ __all__ = [
     "Network",
     "Readout",
     "Recorder",
-    "first",
     "run",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from export import ModelError
+from export import FixedNetwork, ModelError
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,32 @@ class Clock:
         """Sample and k at Lava's ``time_step`` (from 1), or None where the layer is silent."""
         sample, k = divmod(time_step - 1 - self.lag, self.period)
         return (sample, k) if sample >= 0 and k < self.steps else None
+
+
+def clocks(
+    fixed: FixedNetwork, steps: int | None, period: int | None, offset: int, skip: int
+) -> list[Clock]:
+    """Of every layer of a network, from the arguments of a netx network."""
+    steps = fixed.steps if steps is None else steps
+    if not 1 <= steps <= fixed.steps:
+        raise ModelError(
+            f"{fixed.path} steps: expected 1..{fixed.steps}, the steps of its TE tables, "
+            f"got {steps}"
+        )
+    shortest = steps + fixed.gap
+    period = shortest if period is None else period
+    if period < shortest:
+        raise ModelError(
+            f"{fixed.path} reset_interval: expected at least {shortest}, {steps} steps and a gap "
+            f"of {fixed.gap}, got {period}"
+        )
+    # 1 is what lava-dl needs after a source, and what the file's lags say too.
+    if offset not in (0, 1):
+        raise ModelError(
+            f"{fixed.path} reset_offset: expected none, as the file knows when its layers reset, "
+            f"got {offset}"
+        )
+    # The source stands in for the last layer that is skipped.
+    layers = fixed.all_layers
+    start = layers[skip - 1].lag if 0 < skip <= len(layers) else 0
+    return [Clock(max(layer.lag - start, 0), steps, period) for layer in layers]

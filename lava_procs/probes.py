@@ -24,11 +24,11 @@ def _file(prefix: str, variable: str) -> Path:
 def create(prefix: str, variable: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
     """Make an empty trace."""
     path = _file(prefix, variable)
-    size = open_memmap(path, mode="w+", dtype=dtype, shape=shape).nbytes
+    open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     # The file is sparse: without its blocks reserved, a full disk would kill a model in mid-run.
     if hasattr(os, "posix_fallocate"):
         with path.open("rb+") as f:
-            os.posix_fallocate(f.fileno(), 0, path.stat().st_size or size)
+            os.posix_fallocate(f.fileno(), 0, path.stat().st_size)
 
 
 def load(prefix: str, variable: str) -> np.ndarray:
@@ -40,28 +40,20 @@ class Probe:
     """A model's end of the traces; without a prefix, or without files, it writes nothing."""
 
     def __init__(self, prefix: str | None):
-        self.prefix = prefix
-        self._files: dict[str, np.ndarray] | None = None
-
-    def _open(self) -> dict[str, np.ndarray]:
-        # At the first step rather than on construction: that happens before the fork.
-        if self._files is None:
-            paths = {name: _file(self.prefix, name) for name in VARIABLES} if self.prefix else {}
-            self._files = {
-                name: np.asarray(open_memmap(path, mode="r+"))
-                for name, path in paths.items()
-                if path.exists()
-            }
-        return self._files
+        paths = {name: _file(prefix, name) for name in VARIABLES} if prefix else {}
+        self._files = {
+            name: np.asarray(open_memmap(path, mode="r+"))
+            for name, path in paths.items()
+            if path.exists()
+        }
 
     def write(self, index: tuple[int, ...], **values: np.ndarray) -> None:
         """Store values at (sample, ...); samples after the last one asked for are dropped."""
-        files = self._open()
         for name, value in values.items():
-            if name in files and index[0] < len(files[name]):
-                files[name][index] = value
+            if name in self._files and index[0] < len(self._files[name]):
+                self._files[name][index] = value
 
     def tick(self, time_step: int) -> None:
         """Tell the runner how far this model has come."""
-        if "time" in (files := self._open()):
-            files["time"][0] = time_step
+        if "time" in self._files:
+            self._files["time"][0] = time_step

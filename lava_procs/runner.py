@@ -24,7 +24,7 @@ TAGS = {"fixed": "fixed_pt", "float": "floating_pt"}
 STATE_TYPE = {"fixed": np.int32, "float": np.float32}
 SUM_TYPE = {"fixed": np.int64, "float": np.float64}
 
-# Measured: some 1 ms per layer and step on an idle core. A run this much slower hangs.
+# Measured: less than 1 ms per layer and step on two busy cores. A run this much slower hangs.
 START_SECONDS, STEP_SECONDS = 60.0, 0.02
 
 
@@ -80,7 +80,6 @@ def run(
             "whose integers mean nothing to Lava's float LIF; use precision='fixed'"
         )
     samples = fixed.encode(x)
-    # On most systems the page cache holds these files; they are never synced to disk.
     with tempfile.TemporaryDirectory(prefix="celif-") as folder:
         path = os.fspath(net) if not isinstance(net, FixedNetwork) else f"{folder}/net.net"
         if isinstance(net, FixedNetwork):
@@ -134,7 +133,7 @@ class _Session:
         """Run it, in a process of its own."""
         if timeout is None:
             timeout = START_SECONDS + STEP_SECONDS * self.total * (self.last + 1)
-        name = Path(self.path).name if self.fixed.path else "a network"
+        name = Path(self.fixed.path).name or "a network"
         try:
             supervise(
                 partial(_simulate, self),

@@ -1,40 +1,23 @@
 """Run a function that forks, hangs or dies, and be sure that nothing of it remains.
 
-Three generations::
-
-    caller ── guard (own session) ─┬─ worker (own process group) ── whatever it forks
-                                   └─ resource tracker
-
-The guard does nothing but wait: for the worker's answer, its death, the deadline, the caller's
-death or the caller's wish to stop. Then it kills the worker's whole group, takes in the orphans,
-and closes the tracker, which unlinks the shared memory that killed processes leave behind. When
-the guard is gone, so is everything else. If the guard itself is killed, the worker's group kills
-itself.
+The work is done behind a guard, see :mod:`lava_procs.guard`; here is the caller's side.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import multiprocessing
 import os
-import shutil
 import signal
-import sys
 import tempfile
-import threading
-import time
-import traceback
-import warnings
 from collections.abc import Callable
-from multiprocessing import connection, resource_tracker
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
+from lava_procs.guard import POLL, Failure, Outcome, fork, guard
+
+# For a guard to end everything; it takes some milliseconds.
 _PATIENCE = 30.0
-_POLL = 0.1
-_PR_SET_CHILD_SUBREAPER = 36
 
-_fork = multiprocessing.get_context("fork")
+__all__ = ["Failure", "LavaRunError", "LavaTimeoutError", "manner", "supervise"]
 
 
 class LavaRunError(RuntimeError):
@@ -43,15 +26,6 @@ class LavaRunError(RuntimeError):
 
 class LavaTimeoutError(LavaRunError, TimeoutError):
     """A run took longer than it was given."""
-
-
-class Failure(Exception):
-    """Raised in the worker: text for the caller as it is, without a traceback added."""
-
-
-class _Outcome(NamedTuple):
-    kind: str  # "done", "failed", "died", "timeout" or "stopped"
-    value: Any
 
 
 def supervise(
@@ -85,16 +59,17 @@ def supervise(
     LavaTimeoutError
         It did not end in time.
     """
-    answers, answer = _fork.Pipe(duplex=False)
-    stopped, stop = _fork.Pipe(duplex=False)
+    answers, answer = fork.Pipe(duplex=False)
+    stopped, stop = fork.Pipe(duplex=False)
     with tempfile.TemporaryFile(dir=folder) as log, answers, stop:
         with answer, stopped:
             arguments = (function, timeout, os.getpid(), folder, log, answer, stopped, stop)
-            guard = _fork.Process(target=_guard, args=arguments, name=f"guard of {what}")
-            guard.start()
-        outcome = _Outcome("died", None)
+            process = fork.Process(target=guard, args=arguments, name=f"guard of {what}")
+            process.start()
+        outcome = Outcome("died", None)
         try:
-            while not connection.wait([answers, guard.sentinel], timeout=_POLL):
+            # Not the guard's sentinel: its descendants hold that open when it is killed.
+            while not answers.poll(POLL) and process.is_alive():
                 if poll is not None:
                     poll()
             with contextlib.suppress(EOFError):
@@ -103,15 +78,15 @@ def supervise(
         finally:
             with contextlib.suppress(OSError):
                 stop.send(None)
-            guard.join(_PATIENCE)
-            if guard.exitcode is None:
-                guard.kill()
-                guard.join()
-            guard.close()
+            process.join(_PATIENCE)
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+            process.close()
         return _unpack(outcome, what, timeout, log)
 
 
-def _unpack(outcome: _Outcome, what: str, timeout: float, log: IO[bytes]) -> Any:
+def _unpack(outcome: Outcome, what: str, timeout: float, log: IO[bytes]) -> Any:
     kind, value = outcome
     if kind == "done":
         return value
@@ -137,100 +112,3 @@ def manner(exitcode: int | None) -> str:
     name = signal.Signals(-exitcode).name
     hint = ", as by the system when memory runs out" if name == "SIGKILL" else ""
     return f" of {name}{hint}"
-
-
-def _guard(
-    function: Callable[[], Any],
-    timeout: float,
-    caller: int,
-    folder: str,
-    log: IO[bytes],
-    answer: connection.Connection,
-    stopped: connection.Connection,
-    stop: connection.Connection,
-) -> None:
-    stop.close()
-    os.setsid()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    _redirect(log)
-    if sys.platform == "linux":  # elsewhere orphans go to init, and end there
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # A tracker of our own: the caller's, if there is one, cleans up only when the caller ends.
-    tracker: Any = resource_tracker._resource_tracker
-    resource_tracker.ResourceTracker.__init__(tracker)
-    tracker.ensure_running()
-    results, result = _fork.Pipe(duplex=False)
-    worker = _fork.Process(target=_work, args=(function, folder, os.getpid(), result))
-    worker.start()
-    outcome = _await(worker, results, stopped, caller, time.monotonic() + timeout)
-    # Twice: a process of the group may have been forking while the first signal went round.
-    for _ in range(2):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid or 0, signal.SIGKILL)
-        worker.join()
-    tracker._stop()
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
-    if os.getppid() != caller:
-        shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        answer.send(outcome)
-    os._exit(0)
-
-
-def _await(
-    worker: Any,
-    results: connection.Connection,
-    stopped: connection.Connection,
-    caller: int,
-    deadline: float,
-) -> _Outcome:
-    while True:
-        left = deadline - time.monotonic()
-        ready = connection.wait([results, stopped, worker.sentinel], max(0, min(left, _POLL)))
-        if results in ready:
-            return results.recv()
-        if stopped in ready or os.getppid() != caller:
-            return _Outcome("stopped", None)
-        if worker.sentinel in ready:
-            worker.join()
-            return _Outcome("died", worker.exitcode)
-        if left <= 0:
-            return _Outcome("timeout", None)
-
-
-def _work(
-    function: Callable[[], Any], folder: str, guard: int, result: connection.Connection
-) -> None:
-    os.setpgid(0, 0)
-    threading.Thread(target=_die_with, args=(guard,), daemon=True).start()
-    # Managers keep their sockets here; killed, they could not remove a folder of their own.
-    multiprocessing.current_process()._config["tempdir"] = folder  # type: ignore[attr-defined]
-    warnings.simplefilter("ignore")
-    try:
-        outcome = _Outcome("done", function())
-    except Failure as failure:
-        outcome = _Outcome("failed", str(failure))
-    except BaseException as error:
-        text = "".join(traceback.format_exception(error))
-        outcome = _Outcome("failed", f"{type(error).__name__}: {error}\n\n{text}")
-    result.send(outcome)
-    os._exit(0)
-
-
-def _die_with(guard: int) -> None:
-    while os.getppid() == guard:
-        time.sleep(_POLL)
-    os.killpg(0, signal.SIGKILL)
-
-
-def _redirect(log: IO[bytes]) -> None:
-    """Send what anyone below says, in Python or C, to the log."""
-    for descriptor in (1, 2):
-        os.dup2(log.fileno(), descriptor)
-    # New objects: the old ones may belong to a test runner, or be locked by a thread that the
-    # fork left behind.
-    sys.stdout = os.fdopen(1, "w", closefd=False)
-    sys.stderr = os.fdopen(2, "w", closefd=False)

@@ -8,10 +8,8 @@ each one resets comes from the file instead of being counted.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from lava.lib.dl.netx import hdf5
 from lava.lib.dl.netx.blocks.models import AbstractPyBlockModel
@@ -21,11 +19,12 @@ from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from lava.proc.lif.process import LIFReset
 
-from export import FixedNetwork, ModelError, NetxError, read_netx
+from export import FixedNetwork, ModelError, read_netx
 from export.loihi2 import CURRENT_SHIFT, WEIGHT_BITS
 from export.model import CelifLayer, CubaLayer, Layer, ReadoutLayer
 from lava_procs.celif.process import CELIF
-from lava_procs.clock import Clock
+from lava_procs.clock import Clock, clocks
+from lava_procs.files import is_ours
 from lava_procs.readout.process import Readout
 
 SUM_BITS = 32
@@ -88,12 +87,12 @@ class Network(hdf5.Network):
         probe: str | None = None,
     ):
         path = os.fspath(net_config)
-        ours = _check(path, num_layers)
+        ours = is_ours(path, num_layers)
         self.fixed: FixedNetwork | None = read_netx(path) if ours else None
         self.clocks: list[Clock] = []
         self._probe = probe
         if self.fixed is not None:
-            self._set_clocks(self.fixed, steps, reset_interval, reset_offset, skip_layers)
+            self.clocks = clocks(self.fixed, steps, reset_interval, reset_offset, skip_layers)
             if input_message_bits is None:
                 input_message_bits = self.fixed.encoding.message_bits
         elif steps is not None or probe is not None:
@@ -118,33 +117,6 @@ class Network(hdf5.Network):
             # they are: their users read net_config afterwards.
             if ours and hasattr(self, "net_config"):
                 self.net_config.f.close()
-
-    def _set_clocks(
-        self, fixed: FixedNetwork, steps: int | None, period: int | None, offset: int, skip: int
-    ) -> None:
-        steps = fixed.steps if steps is None else steps
-        if not 1 <= steps <= fixed.steps:
-            raise ModelError(
-                f"{fixed.path} steps: expected 1..{fixed.steps}, the steps of its TE tables, "
-                f"got {steps}"
-            )
-        period = steps + fixed.gap if period is None else period
-        if period < steps + fixed.gap:
-            raise ModelError(
-                f"{fixed.path} reset_interval: expected at least {steps + fixed.gap}, "
-                f"{steps} steps and a gap of {fixed.gap}, got {period}"
-            )
-        # 1 is what lava-dl needs after a source, and what the file's lags say too.
-        if offset not in (0, 1):
-            raise ModelError(
-                f"{fixed.path} reset_offset: expected none, as the file knows when its layers "
-                f"reset, got {offset}"
-            )
-        # The source stands in for the last layer that is skipped.
-        start = fixed.all_layers[skip - 1].lag if 0 < skip <= len(fixed.all_layers) else 0
-        self.clocks = [
-            Clock(max(layer.lag - start, 0), steps, period) for layer in fixed.all_layers
-        ]
 
     def create_dense(
         self,
@@ -218,28 +190,6 @@ class Network(hdf5.Network):
 
         bits = SUM_BITS if isinstance(layer, ReadoutLayer) else 0
         return {"neuron_proc": neuron, "num_message_bits": bits}
-
-
-def _check(path: str, num_layers: int | None) -> bool:
-    """Refuse neurons that lava-dl would stumble over; True if the file is one of ours."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path}: no such netx file; write one with export.to_netx")
-    with h5py.File(path, "r") as f:
-        if "celif" in f:
-            return True
-        for i in range(len(f.get("layer", ()))):
-            name = f"layer/{i}/neuron/type"
-            if name not in f or (num_layers is not None and i >= num_layers):
-                continue
-            kind = np.ravel(f[name][()])[0].decode()
-            if kind in (layer.kind for layer in (CelifLayer, ReadoutLayer)):
-                found = f"{kind!r} without the group /celif; write the file with export.to_netx"
-                raise NetxError(path, f"/{name}", "a neuron whose timing the file knows", found)
-            # lava-dl's own rule, which fails on a None far from here for any other name.
-            if kind not in ("LOIHI", "CUBA", "SDNN") and "RF" not in kind:
-                supported = "CUBA, LOIHI, SDNN, RF types, or CELIF from export.to_netx"
-                raise NetxError(path, f"/{name}", supported, f"{kind!r}, which netx cannot run")
-    return False
 
 
 @implements(proc=Block, protocol=LoihiProtocol)

@@ -7,7 +7,7 @@ from export import ModelError
 from hw_tests import oracle
 from lava_procs import Readout
 from lava_procs.readout.models import PyReadoutModelFixed, PyReadoutModelFloat
-from lava_procs.tests.bench import drive
+from lava_procs.tests.harness import drive
 
 MODELS = [(PyReadoutModelFixed, 0), (PyReadoutModelFloat, 1)]
 

@@ -69,6 +69,7 @@ def test_deadline_ends_everything_that_was_started(tmp_path):
 
 def test_killed_worker_is_reported_with_its_last_words(tmp_path):
     def die():
+        Process(target=time.sleep, args=(600,)).start()
         os.write(2, b"farewell\n")
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -78,6 +79,7 @@ def test_killed_worker_is_reported_with_its_last_words(tmp_path):
 
 def test_killed_guard_is_reported(tmp_path):
     def kill_guard():
+        Process(target=time.sleep, args=(600,)).start()
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(600)
 
