@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,22 @@ def _version(package: str) -> str:
         return "not installed"
 
 
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
+
+
 def describe() -> dict[str, Any]:
-    """CPU, threads, versions, date, and how busy the machine was already."""
+    """CPU, threads, versions, date, commit, and how busy the machine was already."""
     return {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "commit": _commit(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "load": [round(load, 2) for load in os.getloadavg()],
@@ -49,7 +62,8 @@ def in_words(about: dict[str, Any]) -> str:
     """The description in two lines."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     return (
-        f"{about['date']}  {about['cpu']}, {about['cores']} cores, {about['torch_threads']} torch "
-        f"threads, OMP_WAIT_POLICY {about['omp_wait_policy']}, load {about['load'][0]} before\n"
+        f"{about['date']}, commit {about['commit']}, {about['cpu']}, {about['cores']} cores, "
+        f"{about['torch_threads']} torch threads, OMP_WAIT_POLICY {about['omp_wait_policy']}, "
+        f"load {about['load'][0]} before\n"
         f"{about['system']}, Python {about['python']}, {versions}"
     )

@@ -1,4 +1,4 @@
-"""Times of several functions, taken in turn, so that a disturbance of the machine meets them all."""
+"""Times of several functions, taken in turn: a disturbance of the machine meets them all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Case:
-    """A function to time and how often; ``seconds`` fills up as it runs."""
+    """A function to time and how often; ``seconds`` fills up as it runs.
+
+    ``warm_up`` calls come first, untimed: they compile, and it takes three until the heap has
+    grown to its final size.
+    """
 
     name: str
     run: Callable[[], object]
     repetitions: int
+    warm_up: int = 3
     seconds: list[float] = field(default_factory=list)
 
     @property
@@ -37,16 +42,15 @@ class Case:
 
 
 def interleave(cases: list[Case], report: Callable[[str], None] = lambda line: None) -> None:
-    """Time every case ``repetitions`` times, spread evenly over the whole run.
-
-    Each runs once before, untimed: that call compiles, and touches memory for the first time.
-    """
+    """Time every case ``repetitions`` times, spread evenly over the whole run."""
     for case in cases:
         report(f"warming up: {case.name}")
-        case.run()
+        for _ in range(case.warm_up):
+            case.run()
     rounds = max(case.repetitions for case in cases)
     for done in range(rounds):
-        report(f"round {done + 1} of {rounds}")
+        if done % 10 == 0:
+            report(f"round {done + 1} of {rounds}")
         for case in cases:
             if (done + 1) * case.repetitions // rounds > done * case.repetitions // rounds:
                 began = time.perf_counter()

@@ -82,7 +82,7 @@ class AlifNetwork(nn.Module):
         }
         torch.manual_seed(0)
         self.blocks = nn.ModuleList(
-            alif.Dense(dict(neuron), m, n, delay_shift=False)
+            alif.Dense(dict(neuron), m, n, weight_scale=3, delay_shift=False)
             for m, n in itertools.pairwise((shape.in_features, *shape.hidden))
         )
         self.readout = nn.Linear(shape.hidden[-1], shape.classes)

@@ -2,7 +2,8 @@
 
 from export.exporter import to_netx
 from export.model import FixedNetwork, ModelError
-from export.netx import NetxError, read_netx, write_netx
+from export.netx import NetxError, write_netx
+from export.netx_read import read_netx
 from export.report import ExportReport
 from export.trace import Trace
 from export.twin import simulate

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +14,18 @@ import torch
 from torch import nn
 
 from export import loihi2, quantize
-from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork, ModelError
-from export.netx import read_layer, te_array, write_layer, write_netx
+from export.checks import ModelError
+from export.encoding import Encoding
+from export.model import CelifLayer, CubaLayer, FixedNetwork
+from export.netx import te_array, write_layer, write_netx
 from export.quantize import Choice, FloatLayer
 from export.report import ExportReport, LayerReport
+from export.stacks import Stack, block_stack, network_stack
 from export.twin import delayed, run_layer, synaptic_sums
 from training.network import Network
-from training.neuron import Neuron
 
 CALIBRATION_SAMPLES = 256
 """Calibration uses at most this many samples; more would only cost time and memory."""
-
-
-@dataclass(frozen=True)
-class _Stack:
-    """A network as a list of layers to convert: CE-LIF in float, others as they export."""
-
-    layers: list[FloatLayer | CubaLayer]
-    readout: tuple[np.ndarray, np.ndarray] | None
-    steps: int
-    tensors: dict[str, torch.Tensor]
 
 
 def to_netx(
@@ -78,42 +68,45 @@ def to_netx(
     if not 2 <= te_bits <= loihi2.TE_BITS_MAX:
         raise ModelError(f"te_bits: expected 2..{loihi2.TE_BITS_MAX}, got {te_bits}")
     x = None if calibration is None else _calibration(calibration)
-    stack = (
-        _network_stack(net, weight_bits, te_bits)
-        if isinstance(net, Network)
-        else _block_stack(net, x, te_bits)
-    )
-    for name, tensor in stack.tensors.items():
-        quantize.require_finite("network", name, tensor.numpy())
-    if x is not None:
-        _check_calibration(x, stack)
-        order = None if permutation is None else np.asarray(list(permutation), np.int64)
-        encoding = quantize.choose_encoding(x, input_bits, order)
-    elif isinstance(net, Network):
-        raise ModelError("calibration: expected typical inputs (batch, channel, time), got None")
+    if isinstance(net, Network):
+        if x is None:
+            raise ModelError(
+                "calibration: expected typical inputs (batch, channel, time), got None; pass some "
+                "of the training data"
+            )
+        stack = network_stack(net, weight_bits, te_bits)
     else:
-        encoding = Encoding(stack.layers[0].weight.shape[1], 1.0, 1, signed=False)
+        stack = block_stack(net, x, te_bits)
+    order = None if permutation is None else np.asarray(list(permutation), np.int64)
+    encoding = _encoding(stack, x, input_bits, order)
     fixed, choices = _integers(stack, encoding, x, weight_bits)
     write_netx(fixed, path)
     return _report(fixed, stack, choices, Path(path))
 
 
 def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
-    values = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x, np.float64)
+    x = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+    values = np.asarray(x[:CALIBRATION_SAMPLES] if x.ndim else x, np.float64)
     if values.ndim != 3 or values.size == 0:
         raise ModelError(
             f"calibration: expected non-empty (batch, channel, time), got shape {values.shape}"
         )
-    return values[:CALIBRATION_SAMPLES]
+    quantize.require_finite("calibration", "x", values, "clean the data")
+    return values
 
 
-def _check_calibration(x: np.ndarray, stack: _Stack) -> None:
+def _encoding(stack: Stack, x: np.ndarray | None, bits: int, order: np.ndarray | None) -> Encoding:
     inputs = stack.layers[0].weight.shape[1]
+    if x is None:
+        return Encoding(inputs, 1.0, 1, signed=False, permutation=order)
     if x.shape[1] != inputs or x.shape[2] > stack.steps:
         raise ModelError(
             f"calibration: expected (batch, {inputs}, time) with up to {stack.steps} time steps, "
             f"as the network's TE has, got shape {x.shape}"
         )
+    # The weights of a CUBA layer are what they are: no scale can be folded into them.
+    whole = isinstance(stack.layers[0], CubaLayer)
+    return quantize.choose_encoding(x, bits, order, whole=whole)
 
 
 def digest(tensor: torch.Tensor) -> str:
@@ -122,124 +115,14 @@ def digest(tensor: torch.Tensor) -> str:
     return hashlib.sha256(str(content.shape).encode() + content.tobytes()).hexdigest()
 
 
-def _network_stack(net: Network, weight_bits: int, te_bits: int) -> _Stack:
-    tensors = {name: p.detach().cpu() for name, p in net.named_parameters()}
-    te = tensors["te"].numpy().astype(np.float64)
-    quantize.require_finite("network", "te", te)
-    neuron = {name: net.config[name] for name in ("alpha", "beta", "theta0")}
-    layers: list[FloatLayer | CubaLayer] = []
-    for i in range(len(net.layers)):
-        weight, bias = tensors[f"layers.{i}.weight"], tensors[f"layers.{i}.bias"]
-        layers.append(
-            FloatLayer(
-                name=f"layer {i}",
-                weight=weight.numpy().astype(np.float64),
-                bias=bias.numpy().astype(np.float64),
-                te=te[: len(weight)],
-                lag=i + 1,
-                delay_shift=False,
-                weight_bits=weight_bits,
-                te_bits=te_bits,
-                te_exp=quantize.table_exponent(te, te_bits),
-                **neuron,
-            )
-        )
-    readout = tuple(tensors[f"readout.{n}"].numpy().astype(np.float64) for n in ("weight", "bias"))
-    return _Stack(layers, readout, net.steps, tensors)
-
-
-def _block_stack(
-    blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None, te_bits: int
-) -> _Stack:
-    modules = list(blocks.children()) if isinstance(blocks, nn.Module) else list(blocks)
-    if not modules:
-        raise ModelError("network: expected at least one block, got none")
-    if x is not None:
-        _forward(modules, x)  # SLAYER's neurons learn their shape from their first input
-    layers: list[FloatLayer | CubaLayer] = []
-    tensors: dict[str, torch.Tensor] = {}
-    lag, steps = 1, 0
-    for i, module in enumerate(modules):
-        layer = _block_layer(module, i, lag, te_bits)
-        tensors |= {f"{i}.{n}": p.detach().cpu() for n, p in module.named_parameters()}
-        layers.append(layer)
-        lag += 1 - layer.delay_shift
-        steps = max(steps, layer.te.shape[1]) if isinstance(layer, FloatLayer) else steps
-    if steps == 0:
-        raise ModelError(
-            "network: expected at least one CELIF block, got none; export a stock network with "
-            "its blocks' own export_hdf5"
-        )
-    return _Stack(layers, None, steps, tensors)
-
-
-@torch.no_grad()
-def _forward(modules: list[nn.Module], x: np.ndarray) -> None:
-    h = torch.as_tensor(x, dtype=torch.float32)
-    for module in modules:
-        h = copy.deepcopy(module).eval()(h) if _knows_shape(module) else module(h)
-
-
-def _knows_shape(module: nn.Module) -> bool:
-    return getattr(getattr(module, "neuron", None), "shape", None) is not None
-
-
-def _block_layer(module: nn.Module, i: int, lag: int, te_bits: int) -> FloatLayer | CubaLayer:
-    name = f"layer {i}"
-    neuron = getattr(module, "neuron", None)
-    if neuron is None or not hasattr(module, "export_hdf5") or not hasattr(module, "synapse"):
-        raise ModelError(
-            f"{name}: expected a CELIF or SLAYER CUBA Dense block, got {type(module).__name__}"
-        )
-    if isinstance(neuron, Neuron):
-        return _celif_values(module, name, lag, te_bits)
-    if not _knows_shape(module):
-        raise ModelError(f"{name}: run a forward pass, or pass calibration data, before exporting")
-    # A copy, because SLAYER's export removes weight normalisation from what it exports.
-    with h5py.File("block", "w", driver="core", backing_store=False) as f:
-        copy.deepcopy(module).export_hdf5(f.create_group("layer/0"))
-        if "delay" in f["layer/0"]:
-            raise ModelError(f"{name} delay: axonal delays are not supported")
-        f["layer/0/lag"], f["layer/0/delayShift"] = lag, bool(module.delay_shift)
-        layer = read_layer(f, 0, name)
-    if not isinstance(layer, CubaLayer):
-        raise ModelError(f"{name}: expected a CUBA block, got a {layer.kind} one")
-    return layer
-
-
-def _celif_values(module: Any, name: str, lag: int, te_bits: int) -> FloatLayer:
-    neuron: Neuron = module.neuron
-    if getattr(module.synapse, "weight_norm_enabled", False):
-        module = copy.deepcopy(module)
-        module.synapse.disable_weight_norm()
-    weight = module.synapse.weight.detach().cpu()
-    table = neuron.te.detach().cpu().numpy().astype(np.float64)
-    quantize.require_finite(name, "te", table)
-    bias = torch.zeros(neuron.num_neurons) if neuron.bias is None else neuron.bias.detach().cpu()
-    return FloatLayer(
-        name=name,
-        weight=weight.reshape(weight.shape[:2]).numpy().astype(np.float64),
-        bias=bias.numpy().astype(np.float64),
-        te=table[: neuron.num_neurons],
-        alpha=neuron.alpha,
-        beta=neuron.beta,
-        theta0=neuron.theta0,
-        lag=lag,
-        delay_shift=bool(module.delay_shift),
-        weight_bits=neuron.weight_bits,
-        te_bits=te_bits,
-        te_exp=quantize.table_exponent(table, te_bits),
-    )
-
-
 def _integers(
-    stack: _Stack, encoding: Encoding, x: np.ndarray | None, weight_bits: int
+    stack: Stack, encoding: Encoding, x: np.ndarray | None, weight_bits: int
 ) -> tuple[FixedNetwork, list[Choice | None]]:
     """Convert layer by layer; each is calibrated on what the integer layers before it send."""
     scale, input_range = encoding.scale, encoding.range
     inputs = None
     if x is not None:
-        inputs = np.clip(np.rint(x.transpose(0, 2, 1) / scale), *input_range)
+        inputs = encoding.encode(x, stack.steps, permuted=True).transpose(0, 2, 1)
     layers: list[CelifLayer | CubaLayer] = []
     choices: list[Choice | None] = []
     for values in stack.layers:
@@ -264,6 +147,7 @@ def _integers(
             *stack.readout,
             lag=last.lag + 1 - last.delay_shift,
             bits=weight_bits,
+            steps=stack.steps,
         )
     gap = int(any(layer.delay_shift for layer in layers))
     digests = {name: digest(tensor) for name, tensor in stack.tensors.items()}
@@ -273,13 +157,14 @@ def _integers(
 
 def write_block(module: Any, handle: h5py.Group) -> None:
     """Write one CE-LIF block on its own, with its own TE, for spiking input of lag 1."""
-    values = _celif_values(module, "block", lag=1, te_bits=8)
+    (values,) = block_stack(module, None, te_bits=8).layers
+    assert isinstance(values, FloatLayer)
     layer, _ = quantize.choose_layer(values, 1.0, (0, 1), None)
     write_layer(handle, layer, te_array)
 
 
 def _report(
-    fixed: FixedNetwork, stack: _Stack, choices: list[Choice | None], path: Path
+    fixed: FixedNetwork, stack: Stack, choices: list[Choice | None], path: Path
 ) -> ExportReport:
     layers = []
     scale = fixed.encoding.scale

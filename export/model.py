@@ -11,30 +11,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from export import loihi2
+from export import checks, loihi2
+from export.checks import ModelError
+from export.encoding import Encoding
 from export.fixed_point import IntParams
+from training.scaling import EXPONENT_MAX, mantissa_max
 
-
-class ModelError(ValueError):
-    """A value outside what the integers of Loihi, or each other, allow."""
-
-
-def _integer(owner: str, name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ModelError(f"{owner} {name}: expected {low}..{high}, got {value}")
-
-
-def _array(owner: str, name: str, value: np.ndarray, ndim: int, low: int, high: int) -> None:
-    if value.ndim != ndim or value.size == 0:
-        raise ModelError(
-            f"{owner} {name}: expected a non-empty array of {ndim} axes, got shape {value.shape}"
-        )
-    if not np.issubdtype(value.dtype, np.integer):
-        raise ModelError(f"{owner} {name}: expected integers, got {value.dtype}")
-    if value.min() < low or value.max() > high:
-        raise ModelError(
-            f"{owner} {name}: expected {low}..{high}, got {value.min()}..{value.max()}"
-        )
+__all__ = [
+    "CelifLayer",
+    "CubaLayer",
+    "Encoding",
+    "FixedNetwork",
+    "Layer",
+    "ModelError",
+    "ReadoutLayer",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +43,10 @@ class Layer:
     delay_shift: bool
 
     kind: ClassVar[str] = ""
-    weight_range: ClassVar[tuple[int, int]] = (-loihi2.WEIGHT_MAX, loihi2.WEIGHT_MAX)
 
     def __post_init__(self) -> None:
-        _array(self.name, "weight", self.weight, 2, *self.weight_range)
-        _integer(self.name, "lag", self.lag, 1, 1 << 16)
+        checks.array(self.name, "weight", self.weight, 2)
+        checks.integer(self.name, "lag", self.lag, 1, 1 << 16)
 
     @property
     def neurons(self) -> int:
@@ -68,13 +58,14 @@ class Layer:
         """Number of inputs."""
         return self.weight.shape[1]
 
-    def _per_neuron(self, name: str, value: np.ndarray, low: int, high: int) -> None:
-        _array(self.name, name, value, 1, low, high)
-        if len(value) != self.neurons:
-            raise ModelError(
-                f"{self.name} {name}: expected {self.neurons} values, one per neuron, "
-                f"got {len(value)}"
-            )
+    def _per_neuron(self, field: str, value: np.ndarray, low: int, high: int) -> None:
+        checks.per_neuron(self.name, field, value, 1, self.neurons)
+        checks.integers(self.name, field, value, low, high)
+
+    def _check_mantissas(self, bits: int) -> None:
+        checks.integer(self.name, "weight_bits", bits, 2, loihi2.WEIGHT_BITS)
+        limit = mantissa_max(bits)
+        checks.integers(self.name, "weight", self.weight, -limit, limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +92,21 @@ class CelifLayer(Layer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _integer(self.name, "te_bits", self.te_bits, 2, loihi2.TE_BITS_MAX)
-        _integer(self.name, "te_exp", self.te_exp, 0, 31)
-        te_max = (1 << (self.te_bits - 1)) - 1
-        _array(self.name, "te", self.te, 2, -te_max, te_max)
-        if len(self.te) != self.neurons:
-            raise ModelError(
-                f"{self.name} te: expected {self.neurons} rows, one per neuron, got {len(self.te)}"
-            )
-        _integer(self.name, "weight_bits", self.weight_bits, 2, loihi2.WEIGHT_BITS)
-        _integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
-        _integer(self.name, "weight_exp", self.weight_exp, -8, self.fraction_bits)
-        _integer(self.name, "alpha_mant", self.alpha_mant, 0, loihi2.DECAY_ONE - 1)
-        _integer(self.name, "beta_mant", self.beta_mant, 0, loihi2.DECAY_ONE - 1)
-        _integer(self.name, "theta0_int", self.theta0_int, -loihi2.STATE_MAX, loihi2.STATE_MAX)
+        self._check_mantissas(self.weight_bits)
+        checks.integer(self.name, "te_bits", self.te_bits, 2, loihi2.TE_BITS_MAX)
+        checks.integer(self.name, "te_exp", self.te_exp, 0, EXPONENT_MAX)
+        checks.per_neuron(self.name, "te", self.te, 2, self.neurons)
+        te_max = mantissa_max(self.te_bits)
+        checks.integers(self.name, "te", self.te, -te_max, te_max)
+        checks.integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
+        checks.integer(self.name, "weight_exp", self.weight_exp, -8, self.fraction_bits)
+        checks.integer(self.name, "alpha_mant", self.alpha_mant, 0, loihi2.DECAY_ONE - 1)
+        checks.integer(self.name, "beta_mant", self.beta_mant, 0, loihi2.DECAY_ONE - 1)
+        checks.integer(
+            self.name, "theta0_int", self.theta0_int, -loihi2.STATE_MAX, loihi2.STATE_MAX
+        )
         self._per_neuron("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
-        _integer(self.name, "bias_exp", self.bias_exp, 0, loihi2.BIAS_EXP_MAX)
+        checks.integer(self.name, "bias_exp", self.bias_exp, 0, loihi2.BIAS_EXP_MAX)
 
     @property
     def shift(self) -> int:
@@ -146,18 +136,18 @@ class CubaLayer(Layer):
     bias_mant: np.ndarray
 
     kind: ClassVar[str] = "CUBA"
-    weight_range: ClassVar[tuple[int, int]] = (loihi2.CUBA_WEIGHT_MIN, loihi2.CUBA_WEIGHT_MAX)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _integer(self.name, "du", self.du, -1, loihi2.DECAY_ONE - 1)
-        _integer(self.name, "dv", self.dv, 0, loihi2.DECAY_ONE)
-        _integer(self.name, "vth", self.vth, 0, (1 << 17) - 1)
+        limits = loihi2.CUBA_WEIGHT_MIN, loihi2.CUBA_WEIGHT_MAX
+        checks.integers(self.name, "weight", self.weight, *limits)
+        checks.integer(self.name, "du", self.du, -1, loihi2.DECAY_ONE - 1)
+        checks.integer(self.name, "dv", self.dv, 0, loihi2.DECAY_ONE)
+        checks.integer(self.name, "vth", self.vth, 0, (1 << 17) - 1)
         self._per_neuron("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
         if (self.weight % 2).any():
-            raise ModelError(
-                f"{self.name} weight: expected even integers, as SLAYER exports them, got odd ones"
-            )
+            expected = "even integers, as SLAYER exports them"
+            raise ModelError.about(self.name, "weight", expected, "odd ones")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +162,10 @@ class ReadoutLayer(Layer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_mantissas(self.weight_bits)
+        checks.integer(self.name, "weight_exp", self.weight_exp, -EXPONENT_MAX, EXPONENT_MAX)
+        if self.delay_shift:
+            raise ModelError.about(self.name, "delay_shift", "False for a readout", "True")
         self._per_neuron("bias", self.bias, -loihi2.READOUT_MAX, loihi2.READOUT_MAX)
 
     def worst_case(self, steps: int) -> int:
@@ -182,42 +176,8 @@ class ReadoutLayer(Layer):
 
 
 @dataclass(frozen=True, eq=False)
-class Encoding:
-    """How a float input becomes graded spikes: permuted in time, divided by ``scale``, rounded.
-
-    ``bits`` is the magnitude's width; with ``signed``, values below zero are allowed.
-    """
-
-    channels: int
-    scale: float
-    bits: int
-    signed: bool
-    permutation: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        _integer("input", "channels", self.channels, 1, 1 << 20)
-        _integer("input", "bits", self.bits, 1, loihi2.MESSAGE_BITS_MAX)
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise ModelError(f"input scale: expected a positive number, got {self.scale}")
-        order = self.permutation
-        if order is not None and not np.array_equal(np.sort(order), np.arange(len(order))):
-            raise ModelError("input permutation: expected every step 0..T−1 exactly once")
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Smallest and largest graded spike."""
-        high = (1 << self.bits) - 1
-        return (-high if self.signed else 0), high
-
-    @property
-    def message_bits(self) -> int:
-        """Lava's ``num_message_bits``: 0 for plain spikes, which any nonzero value is."""
-        return 0 if self.range == (0, 1) else self.bits
-
-
-@dataclass(frozen=True, eq=False)
 class FixedNetwork:
-    """A whole network in integers; see :func:`export.netx.read_netx`."""
+    """A whole network in integers; see :func:`export.netx_read.read_netx`."""
 
     layers: tuple[CelifLayer | CubaLayer, ...]
     readout: ReadoutLayer | None
@@ -230,46 +190,41 @@ class FixedNetwork:
     def __post_init__(self) -> None:
         if not self.layers:
             raise ModelError("network: expected at least one layer, got none")
-        _integer("network", "steps", self.steps, 1, 1 << 20)
+        checks.integer("network", "steps", self.steps, 1, 1 << 20)
         inputs, lag = self.encoding.channels, 1
         previous: Layer | None = None
         for layer in self.all_layers:
             if layer.inputs != inputs:
-                raise ModelError(
-                    f"{layer.name} weight: expected {inputs} inputs, as many as come before it, "
-                    f"got {layer.inputs}"
-                )
-            if layer.lag != lag:
-                raise ModelError(f"{layer.name} lag: expected {lag}, got {layer.lag}")
+                expected = f"{inputs} inputs, as many as come before it"
+                raise ModelError.about(layer.name, "weight", expected, layer.inputs)
+            checks.integer(layer.name, "lag", layer.lag, lag, lag)
             if isinstance(layer, CelifLayer) and layer.te.shape[1] != self.steps:
-                raise ModelError(
-                    f"{layer.name} te: expected {self.steps} steps, as the network has, "
-                    f"got {layer.te.shape[1]}"
-                )
+                expected = f"{self.steps} steps, as the network has"
+                raise ModelError.about(layer.name, "te", expected, layer.te.shape[1])
             if isinstance(layer, CubaLayer) and isinstance(previous, CubaLayer):
                 self._refuse_leak(previous, layer)
             inputs, lag, previous = layer.neurons, lag + 1 - layer.delay_shift, layer
-        _integer("network", "gap", self.gap, int(any(x.delay_shift for x in self.layers)), 64)
+        checks.integer("network", "gap", self.gap, int(any(x.delay_shift for x in self.layers)), 64)
         worst = self.readout.worst_case(self.steps) if self.readout else 0
         if self.readout and worst > loihi2.READOUT_MAX:
-            raise ModelError(
-                f"{self.readout.name}: expected sums within 32 bits over {self.steps} steps, "
-                f"worst case is {worst}; use fewer weight bits for the readout"
-            )
-        if self.encoding.permutation is not None and len(self.encoding.permutation) != self.steps:
-            raise ModelError(
-                f"input permutation: expected {self.steps} steps, "
-                f"got {len(self.encoding.permutation)}"
-            )
+            expected = f"sums within 32 bits over {self.steps} steps"
+            remedy = "use fewer weight bits"
+            raise ModelError.about(self.readout.name, "weight", expected, worst, remedy)
+        order = self.encoding.permutation
+        if order is not None and len(order) != self.steps:
+            raise ModelError.about("input", "permutation", f"{self.steps} steps", len(order))
 
     @staticmethod
     def _refuse_leak(previous: CubaLayer, layer: CubaLayer) -> None:
         # Lava's LIF cannot be silenced between samples: what it fires after the last step would
         # reach the first step of the next sample, which a second LIF cannot ignore.
         if previous.delay_shift:
-            raise ModelError(
-                f"{layer.name}: a CUBA block after a CUBA block with delay_shift=True leaks spikes "
-                "from one sample into the next; build the first with delay_shift=False"
+            raise ModelError.about(
+                previous.name,
+                "delay_shift",
+                f"False, as {layer.name}, the next, is a CUBA block, too",
+                "True, which leaks spikes from one sample into the next",
+                "build the block with delay_shift=False",
             )
 
     @property
@@ -284,30 +239,4 @@ class FixedNetwork:
         checked against the range instead of being clipped. With ``permuted``, the steps of ``x``
         are in the network's order already.
         """
-        x = np.asarray(x)
-        if x.ndim != 3 or x.shape[1] != self.encoding.channels or not 1 <= x.shape[2] <= self.steps:
-            raise ModelError(
-                f"input: expected (batch, {self.encoding.channels}, time) with 1..{self.steps} "
-                f"time steps, got shape {x.shape}"
-            )
-        if len(x) == 0:
-            raise ModelError(f"input: expected at least one sample, got shape {x.shape}")
-        low, high = self.encoding.range
-        if np.issubdtype(x.dtype, np.integer) or x.dtype == bool:
-            if x.min() < low or x.max() > high:
-                raise ModelError(
-                    f"input: expected integers in {low}..{high}, got {x.min()}..{x.max()}; "
-                    "pass floats to have them scaled and clipped"
-                )
-            return x.astype(np.int32)
-        if not np.isfinite(x).all():
-            raise ModelError("input: expected finite numbers, got NaN or infinity")
-        if self.encoding.permutation is not None and not permuted:
-            if x.shape[2] != self.steps:
-                raise ModelError(
-                    f"input: expected {self.steps} time steps, because the network permutes them, "
-                    f"got {x.shape[2]}"
-                )
-            x = x[:, :, self.encoding.permutation]
-        graded = np.clip(np.rint(x / self.encoding.scale), low, high)
-        return np.ascontiguousarray(graded.astype(np.int32))
+        return self.encoding.encode(x, self.steps, permuted)

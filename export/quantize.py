@@ -10,7 +10,7 @@ import numpy as np
 from export import bounds, loihi2
 from export.model import CelifLayer, Encoding, ModelError, ReadoutLayer
 from export.twin import run_layer, synaptic_sums
-from training.scaling import exponent, mantissa_max
+from training.scaling import EXPONENT_MAX, exponent, mantissa_max
 
 PROVEN_ENOUGH = 12
 """Fractional bits from which on a proof is preferred to a larger, calibrated number."""
@@ -48,14 +48,12 @@ class Choice:
     """Proven bound, or the largest state seen in calibration."""
 
 
-def require_finite(owner: str, name: str, values: np.ndarray) -> None:
+def require_finite(owner: str, name: str, values: np.ndarray, remedy: str) -> None:
     """Refuse NaN and infinity by the place they stand at."""
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
-        raise ModelError(
-            f"{owner} {name}: expected finite numbers, got {values[tuple(bad[0])]} at "
-            f"{tuple(bad[0].tolist())} and {len(bad) - 1} more; the training diverged"
-        )
+        found = f"{values[tuple(bad[0])]} at {tuple(bad[0].tolist())} and {len(bad) - 1} more"
+        raise ModelError.about(owner, name, "finite numbers", found, remedy)
 
 
 def mantissas(values: np.ndarray, exp: int, bits: int) -> np.ndarray:
@@ -94,7 +92,7 @@ def integer_layer(values: FloatLayer, scale: float, fraction_bits: int) -> Celif
             f"{values.name} weight: expected |w| up to {mantissa_max(values.weight_bits) * 256}, "
             f"got {np.abs(weight).max():g}"
         )
-    bias = np.rint(values.bias * 2.0**fraction_bits)
+    bias = values.bias * 2.0**fraction_bits
     largest = max(
         float(bias.max()) / loihi2.BIAS_MANT_MAX, float(-bias.min()) / -loihi2.BIAS_MANT_MIN
     )
@@ -134,12 +132,12 @@ def choose_layer(
     which ``inputs`` (batch, time, channel) leave a margin, if there are any.
     """
     proven: tuple[CelifLayer, Choice] | None = None
-    last_error: ModelError | None = None
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:
             layer = integer_layer(values, scale, bits)
-        except ModelError as error:
-            last_error = error
+        except ModelError:
+            if bits == 0:
+                raise
             continue
         bound = bounds.worst_case(layer, *input_range)
         if bound.safe:
@@ -152,7 +150,7 @@ def choose_layer(
         (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
     )
     if best is None:
-        raise last_error or ModelError(
+        raise ModelError(
             f"{values.name}: no number of fractional bits keeps V and Θ within "
             f"±{loihi2.STATE_MAX}; shrink TE or the weights, or pass calibration data"
         )
@@ -177,33 +175,64 @@ def _calibrated(
 
 
 def integer_readout(
-    name: str, weight: np.ndarray, bias: np.ndarray, lag: int, bits: int
+    name: str, weight: np.ndarray, bias: np.ndarray, lag: int, bits: int, steps: int
 ) -> ReadoutLayer:
-    """Integers of the linear readout; the bias has the exponent of the weights."""
+    """Integers of the linear readout; the bias has the exponent of the weights.
+
+    That exponent is the largest whose sums stay within the readout's register for ``steps`` steps.
+    """
     largest = float(np.abs(weight).max())
-    exp = exponent(largest, bits)
-    return ReadoutLayer(
-        name=name,
-        weight=mantissas(weight, exp, bits),
-        lag=lag,
-        delay_shift=False,
-        weight_exp=exp,
-        weight_bits=bits,
-        bias=np.rint(bias * 2.0**exp).astype(np.int64),
+    best = exponent(largest, bits) if largest > 0 else EXPONENT_MAX
+    for exp in range(best, -EXPONENT_MAX - 1, -1):
+        whole = np.rint(bias * 2.0**exp)
+        if np.abs(whole).max() > loihi2.READOUT_MAX:
+            continue
+        readout = ReadoutLayer(
+            name=name,
+            weight=mantissas(weight, exp, bits),
+            lag=lag,
+            delay_shift=False,
+            weight_exp=exp,
+            weight_bits=bits,
+            bias=whole.astype(np.int64),
+        )
+        if readout.worst_case(steps) <= loihi2.READOUT_MAX:
+            return readout
+    raise ModelError.about(
+        name, "bias", "sums that fit into 32 bits", f"|b| up to {np.abs(bias).max():g}"
     )
 
 
-def choose_encoding(x: np.ndarray, bits: int, permutation: np.ndarray | None = None) -> Encoding:
-    """Encoding of inputs like ``x`` with at most ``bits`` bits; exact where x lies on a grid."""
+def choose_encoding(
+    x: np.ndarray, bits: int, permutation: np.ndarray | None = None, whole: bool = False
+) -> Encoding:
+    """Encoding of inputs like ``x`` with at most ``bits`` bits; exact where x lies on a grid.
+
+    With ``whole``, x must be whole numbers, and stays what it is.
+    """
     if not 1 <= bits <= loihi2.MESSAGE_BITS_MAX:
         raise ModelError(f"input_bits: expected 1..{loihi2.MESSAGE_BITS_MAX}, got {bits}")
-    require_finite("calibration", "x", x)
     signed, largest = bool(x.min() < 0), float(np.abs(x).max()) or 1.0
-    levels, values = (1 << bits) - 1, np.unique(x) / largest
-    if len(values) <= 2 * levels + 1:
-        # The smallest grid that holds every value: 0, 1/16, … becomes 16 levels, not 255.
-        for grid in range(1, levels + 1):
-            if np.allclose(values * grid, np.rint(values * grid), rtol=0, atol=1e-4):
-                levels = grid
-                break
+    levels = (1 << bits) - 1
+    if whole:
+        if largest > levels or not np.array_equal(x, np.rint(x)):
+            raise ModelError(
+                f"calibration: expected whole numbers up to {levels}, because the first block is a "
+                f"CUBA one, got {x.min():g}..{x.max():g}; encode the data as spikes"
+            )
+        levels = int(largest)
+    else:
+        levels = _grid(np.unique(x) / largest, levels)
     return Encoding(x.shape[1], largest / levels, levels.bit_length(), signed, permutation)
+
+
+def _grid(values: np.ndarray, levels: int) -> int:
+    """Fewest levels that hold all of ``values`` in −1..1, or ``levels`` if none up to it do."""
+    # 0, 1/16, … becomes 16 levels, not 255. Most grids are ruled out by a few of the values.
+    few = values[:: -(-len(values) // 64)]
+
+    def holds(grid: int, some: np.ndarray) -> bool:
+        return bool(np.abs(some * grid - np.rint(some * grid)).max() < 1e-4)
+
+    fits = (g for g in range(1, levels + 1) if holds(g, few) and holds(g, values))
+    return next(fits, levels)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from export import cuba, fixed_point
+from export import cuba, fixed_point, loihi2
 from export.cuba import CubaParams, CubaState
 from export.fixed_point import IntParams, State
 from export.loihi2 import CURRENT_SHIFT, STATE_MAX
@@ -24,11 +24,12 @@ from training import compiled
 _prange = compiled.parallel_range()
 _celif_step = fixed_point.step
 _cuba_step = cuba.step
-# Bytes of synaptic sums that a chunk of samples may take.
-_CHUNK_BYTES = 64 << 20
+# Bytes of synaptic sums that a chunk of samples may take: few enough for the allocator to hand out
+# the same memory again, because touching fresh pages costs as much as the arithmetic.
+_CHUNK_BYTES = 32 << 20
 
 
-@compiled.kernel(__file__, fixed_point.__file__)
+@compiled.kernel(__file__, fixed_point.__file__, loihi2.__file__)
 def _scan_celif(acc, te, p, bias, keep, spikes, v, theta, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
@@ -56,7 +57,7 @@ def _scan_celif(acc, te, p, bias, keep, spikes, v, theta, saturated):  # type: i
         saturated[b] = count
 
 
-@compiled.kernel(__file__, fixed_point.__file__, cuba.__file__)
+@compiled.kernel(__file__, fixed_point.__file__, cuba.__file__, loihi2.__file__)
 def _scan_cuba(acc, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
@@ -92,9 +93,11 @@ class Run:
 def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
     """Exact integer sums (batch, time, neuron) of weights times inputs, in a float type."""
     worst = int(np.abs(layer.weight).sum(1).max()) * largest_input
-    dtype = np.float32 if worst < 1 << 24 else np.float64
+    # Torch can be told to multiply float32 in bfloat16, which is not exact.
+    exact = torch.get_float32_matmul_precision() == "highest"
+    dtype = np.float32 if exact and worst < 1 << 24 else np.float64
     rows = inputs.reshape(-1, layer.inputs).astype(dtype, copy=False)
-    # Through torch, whose BLAS took a third of the time of numpy's.
+    # Through torch, because its BLAS took a third of the time of numpy's.
     sums = torch.mm(torch.from_numpy(rows), torch.from_numpy(layer.weight.T.astype(dtype)))
     return sums.numpy().reshape(*inputs.shape[:2], layer.neurons)
 

@@ -38,7 +38,7 @@ p.sub {{ color: #5c636e; margin-top: .2rem; }}
 .card b {{ display: block; font-size: 1.6rem; }} .card span {{ color: #5c636e; }}
 table {{ border-collapse: collapse; width: 100%; }}
 th, td {{ text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e4e7ec; }}
-td.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
+td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .equal {{ color: #1a7f4b; font-weight: 600; }} .DIFFERS {{ color: #c0262d; font-weight: 700; }}
 .not {{ color: #8a6d00; }} svg {{ max-width: 100%; height: auto; }}
 </style></head><body>{body}</body></html>
@@ -88,15 +88,12 @@ def _summary(net: Network, task: Task, result: Verification) -> str:
 
 
 def _rows(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: set[int]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in header)
-    lines = []
-    for row in rows:
-        cells = (
-            f'<td class="n">{c}</td>' if i in numbers else f"<td>{c}</td>"
-            for i, c in enumerate(row)
-        )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+    def line(tag: str, cells: tuple[str, ...]) -> str:
+        kinds = (' class="n"' if i in numbers else "" for i in range(len(cells)))
+        inner = (f"<{tag}{k}>{c}</{tag}>" for k, c in zip(kinds, cells, strict=True))
+        return f"<tr>{''.join(inner)}</tr>"
+
+    return f"<table>{line('th', header)}{''.join(line('td', row) for row in rows)}</table>"
 
 
 def _ladder(result: Verification) -> str:

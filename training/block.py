@@ -51,11 +51,24 @@ class Dense(AbstractDense):
     ) -> None:
         for name, value in (("delay", delay), ("count_log", count_log)):
             if value:
-                raise ValueError(f"block.Dense {name}: expected False, got {value}; not supported")
+                raise ValueError(
+                    f"block.Dense {name}: expected False, got {value}; not supported, leave it out"
+                )
+        for name, size in (("in_neurons", in_neurons), ("out_neurons", out_neurons)):
+            if not isinstance(size, int):
+                raise ValueError(
+                    f"block.Dense {name}: expected a whole number, got {size!r}; flatten images "
+                    "before the block"
+                )
+        if mask is not None and weight_norm:
+            raise ValueError(
+                "block.Dense mask: expected none with weight_norm, which undoes it in SLAYER's "
+                "forward pass, got one"
+            )
         if "steps" not in neuron_params:
             raise ValueError(
                 "block.Dense neuron_params: expected 'steps', the longest sequence, "
-                f"got only {sorted(neuron_params)}"
+                f"got only {sorted(neuron_params)}; add e.g. 'steps': 100"
             )
         super().__init__(
             neuron_params, in_neurons, out_neurons, weight_scale, weight_norm,

@@ -6,7 +6,6 @@ Saved whole or not at all; loaded without executing code from the file.
 from __future__ import annotations
 
 import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise CheckpointError(f"{path}: expected a checkpoint, found no such file")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0][:120]
-        raise CheckpointError(f"{path}: expected a checkpoint, found: {reason}") from None
+    except Exception as error:  # torch's unpickler raises whatever it stumbles over
+        raise CheckpointError(f"{path}: expected a checkpoint, found {_reason(error)}") from None
     if not isinstance(content, dict) or not {"celif", "network", "weights"} <= set(content):
         raise CheckpointError(f"{path}: expected a celif checkpoint, found another torch file")
-    if content["celif"] > VERSION:
+    if not isinstance(content["celif"], int) or content["celif"] > VERSION:
         raise CheckpointError(
             f"{path}: expected version up to {VERSION}, found {content['celif']}; update celif-lava"
         )
@@ -56,4 +54,13 @@ def build(content: dict[str, Any]) -> Network:
 
 def load(path: str | os.PathLike[str]) -> Network:
     """The network in a checkpoint, in evaluation mode."""
-    return build(read(path)).eval()
+    content = read(path)
+    try:
+        return build(content).eval()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: expected a network, found {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).splitlines() or [""]
+    return f"damage ({type(error).__name__}: {lines[0][:120]})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 
@@ -9,32 +10,35 @@ def scalar(name: str, value: object, low: float, high: float, *, open_high: bool
     """Return ``value`` as a float inside the range, or raise a ValueError that says why not."""
     bracket = ")" if open_high else "]"
     expected = f"{name}: expected one number in [{low:g}, {high:g}{bracket}"
-    if (isinstance(value, torch.Tensor) and value.ndim > 0) or isinstance(value, (list, tuple)):
+    if isinstance(value, (torch.Tensor, np.ndarray, list, tuple)) and np.ndim(value) > 0:
         raise ValueError(
             f"{expected}, got {type(value).__name__} of several values; "
             "a value per neuron is not supported: use one layer per value"
         )
-    number = float(value)  # type: ignore[arg-type]
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{expected}, got {value!r}") from None
     if not (low <= number < high if open_high else low <= number <= high):
         raise ValueError(f"{expected}, got {number:g}")
     return number
 
 
-def sequence(name: str, x: torch.Tensor, channels: int, steps: int | None = None) -> None:
+def sequence(name: str, x: torch.Tensor, channels: int | None, steps: int) -> None:
     """Require ``x`` to be a floating (batch, channels, time) tensor of at most ``steps`` steps."""
     if x.ndim != 3:
         raise ValueError(
-            f"{name}: expected (batch, {channels}, time), got shape {tuple(x.shape)}; "
+            f"{name}: expected (batch, {channels or 'neuron'}, time), got shape {tuple(x.shape)}; "
             "add the missing axis, e.g. x[:, None, :] for one channel"
         )
-    if x.shape[1] != channels:
+    if channels is not None and x.shape[1] != channels:
         raise ValueError(
             f"{name}: expected {channels} channel(s) on axis 1, got {x.shape[1]} "
             f"(shape {tuple(x.shape)}); time is the last axis, transpose if it is not"
         )
-    if x.shape[2] == 0 or (steps is not None and x.shape[2] > steps):
+    if not 1 <= x.shape[2] <= steps:
         raise ValueError(
-            f"{name}: expected 1..{steps or 'any'} time steps, as the TE table has, "
+            f"{name}: expected 1..{steps} time steps, as the TE table has, "
             f"got {x.shape[2]}; shorten the sample or build the network with steps={x.shape[2]}"
         )
     if not x.is_floating_point():

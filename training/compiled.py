@@ -17,17 +17,25 @@ try:
     import numba
     import numba.extending
 except ImportError:  # the plain step serves instead; functional.py says so
-    numba = None
+    numba = None  # type: ignore[assignment]
 
 AVAILABLE = numba is not None
 
 
-def _cache_folder(sources: tuple[str, ...]) -> str:
+def _cache_folder(sources: tuple[str, ...]) -> Path:
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sources:
         digest.update(Path(source).read_bytes())
-    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return str(root / "celif" / "numba" / digest.hexdigest()[:16])
+    root = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    return root / "celif" / "numba" / digest.hexdigest()[:16]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def jitable(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,12 +52,15 @@ def kernel(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if not AVAILABLE:
             return function
-        user_folder = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = _cache_folder(sources)
+        folder = _cache_folder(sources)
+        config: Any = numba.config
+        users = config.CACHE_DIR
+        config.CACHE_DIR = str(folder)
         try:
-            return numba.njit(parallel=True, cache=True, nogil=True)(function)
+            # Without a folder of ours to write to, numba would cache in a stale one, or refuse.
+            return numba.njit(parallel=True, cache=_writable(folder), nogil=True)(function)
         finally:
-            numba.config.CACHE_DIR = user_folder
+            config.CACHE_DIR = users
 
     return decorate
 

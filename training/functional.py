@@ -17,25 +17,33 @@ Backend = Callable[[torch.Tensor, torch.Tensor, Params, float], torch.Tensor]
 BACKENDS: dict[str, Backend] = {"reference": reference.celif, "fused": fused.celif}
 
 
+def _not_fused(current: torch.Tensor) -> str | None:
+    """Why the fused kernel cannot take ``current``, or None."""
+    if not compiled.AVAILABLE:
+        return "numba to be installed, found none"
+    if current.device.type != "cpu":
+        return f"a tensor on the CPU, got one on {current.device}"
+    if current.dtype not in fused.DTYPES:
+        return f"float32 or float64, got {current.dtype}"
+    return None
+
+
 def _choose(backend: str, current: torch.Tensor) -> Backend:
-    if backend == "auto":
-        if current.device.type == "cpu" and compiled.AVAILABLE:
-            return fused.celif
-        why = "numba is not installed" if current.device.type == "cpu" else "no kernel for GPUs yet"
-        warnings.warn(f"celif: {why}; using the slow reference loop", stacklevel=3)
-        return reference.celif
-    if backend not in BACKENDS:
+    if backend not in ("auto", *BACKENDS):
         raise ValueError(
             f"celif backend: expected one of auto, {', '.join(BACKENDS)}, got {backend!r}"
         )
-    if backend == "fused" and not compiled.AVAILABLE:
-        raise ValueError("celif backend 'fused' needs numba; install it or use backend='reference'")
-    if backend == "fused" and current.device.type != "cpu":
-        raise ValueError(
-            f"celif backend 'fused' runs on the CPU, got a tensor on {current.device}; "
-            "use backend='reference' there"
-        )
-    return BACKENDS[backend]
+    if backend == "reference":
+        return BACKENDS[backend]
+    reason = _not_fused(current)
+    if reason is None:
+        return BACKENDS["fused"]
+    if backend == "fused":
+        raise ValueError(f"celif backend 'fused': expected {reason}; use backend='reference'")
+    warnings.warn(
+        f"celif: the fused kernel expected {reason}; using the slow reference loop", stacklevel=3
+    )
+    return BACKENDS["reference"]
 
 
 def celif(
@@ -68,12 +76,12 @@ def celif(
     """
     if te.ndim != 2:
         raise ValueError(f"te: expected (neuron, time), got shape {tuple(te.shape)}")
-    if current.ndim == 3 and current.shape[1] > te.shape[0]:
+    checks.sequence("current", current, None, te.shape[1])
+    if current.shape[1] > te.shape[0]:
         raise ValueError(
             f"te: expected at least {current.shape[1]} rows, one per neuron of the current "
             f"{tuple(current.shape)}, got {tuple(te.shape)}"
         )
-    checks.sequence("current", current, current.shape[1] if current.ndim == 3 else -1, te.shape[1])
     if te.dtype != current.dtype or te.device != current.device:
         raise ValueError(
             f"te: expected {current.dtype} on {current.device} like the current, "

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.function import once_differentiable
 
 from training import compiled, dynamics
 from training.dynamics import Params, State, step
@@ -26,6 +27,9 @@ _prange = compiled.parallel_range()
 # Groups of samples whose TE gradients are summed apart; more would cost memory, fewer would idle
 # the threads of a large machine. Part of the result's bits: it must not follow the thread count.
 _GROUPS = 16
+
+DTYPES = (torch.float32, torch.float64)
+"""What the kernels compute in."""
 
 
 @compiled.jitable
@@ -96,6 +100,7 @@ class _Celif(torch.autograd.Function):
         return spikes
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
         te, spikes, v, gate = ctx.saved_tensors
         grad_x = torch.empty_like(v)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -65,8 +66,8 @@ class Network(nn.Module):
         sizes = {"in_features": in_features, "classes": classes, "steps": steps}
         sizes |= {f"hidden[{i}]": n for i, n in enumerate(hidden)}
         for name, size in sizes.items():
-            if int(size) != size or size < 1:
-                raise ValueError(f"{name}: expected a whole number from 1 up, got {size}")
+            if not isinstance(size, (int, np.integer)) or size < 1:
+                raise ValueError(f"{name}: expected a whole number from 1 up, got {size!r}")
         self.config: dict[str, Any] = {
             "in_features": int(in_features),
             "hidden": [int(n) for n in hidden],

@@ -6,6 +6,9 @@ import math
 
 import torch
 
+EXPONENT_MAX = 31
+"""Values so small that they would need a larger exponent are rounded as if it were this one."""
+
 
 def mantissa_max(bits: int) -> int:
     """Largest mantissa of a symmetric signed number of ``bits`` bits."""
@@ -14,12 +17,17 @@ def mantissa_max(bits: int) -> int:
 
 def exponent(largest: float, bits: int) -> int:
     """Largest e for which ``largest`` · 2^e rounds to a mantissa of ``bits`` bits."""
+    if not math.isfinite(largest):
+        raise ValueError(f"weights: expected finite numbers, got {largest}; the training diverged")
     if largest == 0:
         return 0
     # A mantissa may round down to the maximum, hence the half.
     limit = mantissa_max(bits) + 0.5
-    e = math.floor(math.log2(limit / largest))
-    return e if largest * 2.0**e < limit else e - 1
+    e = math.floor(math.log2(limit) - math.log2(largest))
+    # The logarithms are rounded: e may be one off, either way.
+    e += math.ldexp(largest, e + 1) < limit
+    e -= math.ldexp(largest, e) >= limit
+    return min(e, EXPONENT_MAX)
 
 
 def fake_quantise(weight: torch.Tensor, bits: int, descale: bool = False) -> torch.Tensor:

@@ -123,12 +123,17 @@ class Trainer:
         if not path.exists():
             return False
         content = checkpoint.read(path)
-        for name, ours in (("network", self.net.config), ("recipe", asdict(self.recipe))):
-            if content[name] != ours:
+        for name, ours in {"network": self.net.config, **self._about()}.items():
+            if content.get(name) != ours:
                 raise ValueError(
-                    f"{path}: expected the same {name} as the run began with, {content[name]}, "
+                    f"{path}: expected the same {name} as the run began with, {content.get(name)}, "
                     f"got {ours}; use another folder for another run"
                 )
+        if "optimizer" not in content:
+            raise ValueError(
+                f"{path}: expected the state of the optimiser, found none, as in {BEST}; only the "
+                f"{LAST} that a run wrote can be resumed"
+            )
         self.net.load_state_dict(content["weights"])
         self.optimizer.load_state_dict(content["optimizer"])
         self.history = content["history"]
@@ -189,13 +194,17 @@ class Trainer:
             epoch, self.recipe.epochs, step, self.steps_per_epoch, loss, accuracy, validation
         )
 
-    def _save(self) -> None:
-        about: dict[str, Any] = {
+    def _about(self) -> dict[str, Any]:
+        """What makes this run this run, beside the network."""
+        order = self.task.permutation
+        return {
             "task": self.task.name,
-            "permutation": list(self.task.permutation) if self.task.permutation else None,
+            "permutation": None if order is None else list(order),
             "recipe": asdict(self.recipe),
-            "history": self.history,
         }
+
+    def _save(self) -> None:
+        about = {**self._about(), "history": self.history}
         if self.history[-1]["validation"] >= max(h["validation"] for h in self.history):
             checkpoint.save(self.out / BEST, self.net, **about)
         checkpoint.save(

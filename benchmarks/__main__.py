@@ -1,0 +1,150 @@
+"""``python -m benchmarks``: speed and memory of training and deployment, in one run.
+
+Exit codes: 0 all targets met, 1 a target missed, 2 a parity check is red and nothing is reported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+# Two pools of threads, torch's and numba's, take turns; a waiting one must not spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import deployment, machine, parity, training_step
+from benchmarks.workloads import QUICK, Shape
+from training.files import atomic_file
+from training.memory import keep_freed_memory
+
+console = Console(highlight=False, soft_wrap=True)
+progress = Console(stderr=True, highlight=False)
+
+
+def _say(line: str) -> None:
+    progress.print(f"[dim]{line}[/]")
+
+
+def _quiet_slayer() -> None:
+    """Import SLAYER without its notices about CUDA and datasets that nobody asked for."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        import lava.lib.dl.slayer  # noqa: F401
+
+
+def _verdict(passed: bool, judged: bool) -> str:
+    if not judged:
+        return "not judged (--quick)"
+    return "[bold green]PASS[/]" if passed else "[bold red]FAIL[/]"
+
+
+def _print_step(result: dict[str, Any], shape: Shape, judged: bool) -> None:
+    widths = " → ".join(str(n) for n in (shape.in_features, *shape.hidden, shape.classes))
+    table = Table(
+        title=f"Training step, {result['parameters']:,} parameters ({widths}), "
+        f"batch {shape.batch}, T = {shape.steps}"
+    )
+    for heading in ("", "median ms", "fastest ms", "repetitions", "firing rates"):
+        table.add_column(heading, justify="left" if heading in ("", "firing rates") else "right")
+    names = {"celif": "celif", "products": "its matrix products alone", "alif": "SLAYER ALIF"}
+    for key, name in names.items():
+        times = result[key]
+        table.add_row(
+            name,
+            f"{times['median_seconds'] * 1e3:,.1f}",
+            f"{times['fastest_seconds'] * 1e3:,.1f}",
+            str(len(times["seconds"])),
+            " ".join(f"{rate:.1%}" for rate in result["firing_rates"].get(key, ())),
+        )
+    console.print(table)
+    console.print(
+        f"{result['times_as_fast_as_alif']:.1f} times as fast as SLAYER ALIF "
+        f"(target ≥ {training_step.ALIF_TARGET:g}; "
+        f"of the fastest: {result['fastest_times_as_fast_as_alif']:.1f})  "
+        + _verdict(result["passed"]["alif"], judged)
+    )
+    console.print(
+        f"{result['times_its_products']:.2f} times its matrix products "
+        f"(target ≤ {training_step.PRODUCTS_TARGET:g}; "
+        f"of the fastest: {result['fastest_times_its_products']:.2f})  "
+        + _verdict(result["passed"]["products"], judged)
+    )
+
+
+def _print_memory(result: dict[str, Any]) -> None:
+    for name, found in result.items():
+        if isinstance(found, str):
+            console.print(f"peak memory of {name}: {found}")
+            continue
+        console.print(
+            f"peak memory of {name}'s step: {found['peak_mb'] - found['before_mb']:,.0f} MB above "
+            f"the {found['before_mb']:,.0f} MB of the process"
+        )
+
+
+def _print_deployment(result: dict[str, Any]) -> None:
+    twin, lava = result["twin"], result["lava"]
+    rates = " ".join(f"{rate:.1%}" for rate in twin["firing_rates"])
+    console.print(
+        f"twin: {twin['samples_per_second']:,.0f} samples/s over {twin['samples']} samples "
+        f"(firing rates {rates})"
+    )
+    if isinstance(lava, str):
+        console.print(f"Lava, fixed point: {lava}")
+        return
+    console.print(
+        f"Lava, fixed point: {lava['samples_per_second']:.3f} samples/s, "
+        f"{lava['seconds_per_step'] * 1e3:.2f} ms a step, "
+        f"{lava['start_and_stop_seconds']:.1f} s to start and stop; same file, equal logits; "
+        f"the twin is {result['times_as_fast_as_lava']:,.0f} times as fast"
+    )
+
+
+def main(
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write every figure to this file.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option(help="Tiny sizes: does the benchmark itself work?")
+    ] = False,
+    repetitions: Annotated[int, typer.Option(min=1, help="Of our step and its products.")] = 30,
+    alif_repetitions: Annotated[int, typer.Option(min=1, help="Of SLAYER's slow step.")] = 3,
+) -> None:
+    """Time celif beside lava-dl and beside its own matrix products."""
+    keep_freed_memory()
+    _quiet_slayer()
+    about = machine.describe()
+    console.print(machine.in_words(about))
+    shape = QUICK if quick else Shape()
+    try:
+        _say("parity: fused kernel and reference, twin and step")
+        parity.check()
+        step = training_step.measure(shape, repetitions, alif_repetitions, _say)
+        memory = training_step.memory(quick, _say)
+        deployed = deployment.measure(shape, 5, _say)
+    except parity.RedTest as error:
+        console.print(f"[bold red]nothing is reported[/]: {error}")
+        raise typer.Exit(2) from None
+    _print_step(step, shape, judged=not quick)
+    _print_memory(memory)
+    _print_deployment(deployed)
+    if json_file is not None:
+        content = {"machine": about, "quick": quick, "training_step": step}
+        content |= {"peak_memory": memory, "deployment": deployed}
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(json_file) as draft:
+            draft.write_text(json.dumps(content, indent=1) + "\n")
+    if not quick and not all(step["passed"].values()):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(main)
+    app(prog_name="python -m benchmarks")

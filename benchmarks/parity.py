@@ -1,0 +1,75 @@
+"""What must hold before anything is timed: a fast wrong answer is not reported."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from export import fixed_point, simulate
+from export.model import CelifLayer
+from export.random_nets import random_network
+from training import functional
+
+
+class RedTest(AssertionError):
+    """An implementation that is about to be timed is wrong."""
+
+
+def _require(claim: bool, message: str) -> None:
+    if not claim:
+        raise RedTest(message)
+
+
+def fused_equals_reference(batch: int = 3, neurons: int = 13, steps: int = 60) -> None:
+    """Same spikes, and gradients of current and TE to float32 tolerance."""
+    draw = torch.Generator().manual_seed(1)
+    current = 0.5 * torch.randn(batch, neurons, steps, generator=draw)
+    te = 0.1 * torch.randn(neurons, steps, generator=draw)
+    weight = torch.randn(batch, neurons, steps, generator=draw)
+    results = []
+    for backend in ("reference", "fused"):
+        x, table = (tensor.clone().requires_grad_() for tensor in (current, te))
+        spikes = functional.celif(x, table, backend=backend)
+        gradients = torch.autograd.grad((spikes * weight).sum(), (x, table))
+        results.append((spikes.detach(), gradients))
+    (spikes, expected), (fused_spikes, found) = results
+    rate = float(spikes.mean())
+    _require(0.02 < rate < 0.9, f"parity case: expected neurons to fire, got a rate of {rate:.3f}")
+    _require(torch.equal(spikes, fused_spikes), "fused spikes differ from the reference")
+    for name, ours, theirs in zip(("current", "TE"), found, expected, strict=True):
+        # The two sum in different orders; 60 steps of float32 stay well within 1e-4.
+        close = torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+        _require(close, f"fused gradient of {name} differs from the reference")
+
+
+def twin_equals_step(steps: int = 60) -> None:
+    """The twin's V, Θ and spikes are those of the integer step, called by hand on arrays."""
+    rng = np.random.default_rng(1)
+    net = random_network(rng, (9, 17), steps)
+    x = rng.integers(0, 16, (3, net.encoding.channels, steps))
+    trace = simulate(net, x, trace=True)
+    if trace.spikes is None or trace.v is None or trace.theta is None:
+        raise RedTest("the twin: expected a trace, got none")
+    inputs = x.astype(np.int64)
+    for i, layer in enumerate(net.layers):
+        assert isinstance(layer, CelifLayer)
+        rest = np.zeros((len(x), layer.neurons), np.int64)
+        state = fixed_point.State(rest + layer.params.theta0_int, rest, rest)
+        states = []
+        for t in range(steps):
+            sums = inputs[:, :, t] @ layer.weight.T.astype(np.int64)
+            state = fixed_point.step(sums, layer.te[:, t].astype(np.int64), state, layer.params)
+            states.append(state)
+        for name, found in (("theta", trace.theta), ("v", trace.v), ("s", trace.spikes)):
+            expected = np.stack([getattr(state, name) for state in states], -1)
+            equal = np.array_equal(expected, np.asarray(found[i]))
+            _require(equal, f"the twin's {name} of layer {i} differs from the step")
+        inputs = np.stack([state.s for state in states], -1)
+        rate = inputs.mean()
+        _require(0.02 < rate < 0.9, f"parity case: layer {i} expected to fire, got {rate:.3f}")
+
+
+def check() -> None:
+    """Raise :class:`RedTest` unless fused kernel and twin are right."""
+    fused_equals_reference()
+    twin_equals_step()

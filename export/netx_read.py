@@ -1,0 +1,212 @@
+"""Reading a netx file with full validation: what comes back is what was written, or an error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from export.checks import ModelError
+from export.encoding import Encoding
+from export.loihi2 import DECAY_ONE
+from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer, ReadoutLayer
+from export.netx import CELIF_FIELDS, CUBA_FIELDS, READOUT_FIELDS, REF_DELAY, VERSION, NetxError
+
+# Where in its layer's group a field stands, if not under its own name.
+_PLACES = {
+    field: f"neuron/{dataset}"
+    for fields in (CUBA_FIELDS, READOUT_FIELDS, CELIF_FIELDS)
+    for dataset, field in fields.items()
+} | {"te": "neuron/te", "bias_mant": "bias", "delay_shift": "delayShift"}
+
+
+def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
+    """Read and validate a network, or raise :class:`NetxError`."""
+    if not Path(path).is_file():
+        raise NetxError(path, "/", "a netx HDF5 file", "no such file; export one with to_netx")
+    try:
+        f = h5py.File(path, "r")
+    except OSError as error:
+        raise NetxError(path, "/", "a netx HDF5 file", f"unreadable as HDF5 ({error})") from None
+    with f:
+        try:
+            return _Reader(path, f).network()
+        except (OSError, RuntimeError, KeyError) as error:  # what h5py raises at damaged places
+            raise NetxError(path, "/", "a sound HDF5 file", f"damage ({error})") from None
+
+
+def read_layer(f: h5py.File, i: int, name: str) -> Layer:
+    """Read layer ``i`` of an open file, validated, under another name for its errors."""
+    layer = _Reader(f.filename, f).layer(i)
+    return replace(layer, name=name)
+
+
+class _Reader:
+    """Reads one open file; remembers its name for the errors."""
+
+    def __init__(self, path: str | os.PathLike[str], f: h5py.File):
+        self.path, self.f = str(path), f
+        self.tables: dict[Any, np.ndarray] = {}
+
+    def network(self) -> FixedNetwork:
+        if "celif" not in self.f:
+            found = "none: a stock netx file; load it with lava_procs.Network"
+            raise self.error("celif", "the group that export.to_netx writes", found)
+        version = self.integer("celif/version")
+        if not 1 <= version <= VERSION:
+            raise self.error("celif/version", f"1..{VERSION}", f"{version}; update celif-lava")
+        layers = [self.layer(i) for i in range(len(self.group("layer")))]
+        readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None
+        for i, layer in enumerate(layers):
+            if isinstance(layer, ReadoutLayer):
+                raise self.error(f"layer/{i}/neuron/type", "a readout only last", "layers after it")
+        return self.checked(
+            FixedNetwork,
+            layers=tuple(layers),
+            readout=readout,
+            steps=self.integer("celif/steps"),
+            gap=self.integer("celif/gap"),
+            encoding=self.encoding(),
+            digests={name: self.text(f"celif/source/{name}") for name in self.sources()},
+            path=self.path,
+        )
+
+    def sources(self) -> list[str]:
+        found = self.f.get("celif/source", {})
+        if isinstance(found, h5py.Dataset):
+            raise self.error("celif/source", "a group", "a dataset")
+        return list(found)
+
+    def encoding(self) -> Encoding:
+        order = self.array("celif/input/permutation", 1)
+        return self.checked(
+            Encoding,
+            channels=self.integer("celif/input/channels"),
+            scale=float(self.scalar("celif/input/scale", "f")),
+            bits=self.integer("celif/input/bits"),
+            signed=bool(self.scalar("celif/input/signed", "b")),
+            permutation=order if order.size else None,
+        )
+
+    def layer(self, i: int) -> Layer:
+        at = f"layer/{i}"
+        self.equal(f"{at}/type", self.text(f"{at}/type"), "dense")
+        neuron = self.text(f"{at}/neuron/type")
+        kinds = {"CELIF": self.celif_layer, "CUBA": self.cuba_layer, "READOUT": self.readout_layer}
+        if neuron not in kinds:
+            expected = ", ".join(kinds)
+            raise self.error(f"{at}/neuron/type", expected, f"{neuron!r}, which no twin can run")
+        weight = self.array(f"{at}/weight", 2)
+        self.equal(f"{at}/shape", self.array(f"{at}/shape", 1).tolist(), [len(weight)])
+        self.equal(f"{at}/outFeatures", self.integer(f"{at}/outFeatures"), weight.shape[0])
+        self.equal(f"{at}/inFeatures", self.integer(f"{at}/inFeatures"), weight.shape[1])
+        return kinds[neuron](
+            at,
+            {
+                "name": f"layer {i}",
+                "weight": weight,
+                "lag": self.integer(f"{at}/lag"),
+                "delay_shift": bool(self.scalar(f"{at}/delayShift", "b")),
+            },
+        )
+
+    def fields(self, at: str, names: dict[str, str]) -> dict[str, int]:
+        return {f: self.integer(f"{at}/neuron/{d}") for d, f in names.items()}
+
+    def celif_layer(self, at: str, common: dict[str, Any]) -> CelifLayer:
+        return self.checked(
+            CelifLayer,
+            te=self.table(f"{at}/neuron/te")[: len(common["weight"])],
+            bias_mant=self.array(f"{at}/bias", 1),
+            **self.fields(at, CELIF_FIELDS),
+            **common,
+        )
+
+    def readout_layer(self, at: str, common: dict[str, Any]) -> ReadoutLayer:
+        bias = self.array(f"{at}/bias", 1)
+        return self.checked(ReadoutLayer, bias=bias, **self.fields(at, READOUT_FIELDS), **common)
+
+    def cuba_layer(self, at: str, common: dict[str, Any]) -> CubaLayer:
+        graded = f"{at}/neuron/gradedSpike"
+        self.equal(graded, bool(self.scalar(graded, "b")), False)
+        self.equal(f"{at}/neuron/refDelay", self.integer(f"{at}/neuron/refDelay"), REF_DELAY)
+        fields = self.fields(at, CUBA_FIELDS)
+        if not 0 <= fields["du"] <= DECAY_ONE:
+            raise self.error(f"{at}/neuron/iDecay", f"0..{DECAY_ONE}", str(fields["du"]))
+        fields["du"] -= 1  # Lava's LIF adds it again
+        bias = np.zeros(len(common["weight"]), np.int64)
+        if f"{at}/bias" in self.f:
+            bias = self.array(f"{at}/bias", 1)
+        return self.checked(CubaLayer, bias_mant=bias, **fields, **common)
+
+    def checked(self, make: Callable[..., Any], **fields: Any) -> Any:
+        """Construct, and turn a complaint about a field into one about its dataset."""
+        try:
+            return make(**fields)
+        except ModelError as error:
+            owner = {"network": "celif", "input": "celif/input"}.get(
+                error.owner, error.owner.replace(" ", "/")
+            )
+            place = f"{owner}/{_PLACES.get(error.field, error.field)}" if owner else ""
+            found = error.found or str(error)
+            raise self.error(place, error.expected or "a consistent network", found) from None
+
+    def error(self, name: str, expected: str, found: str) -> NetxError:
+        return NetxError(self.path, f"/{name}", expected, found)
+
+    def equal(self, name: str, found: object, expected: object) -> None:
+        if found != expected:
+            raise self.error(name, str(expected), str(found))
+
+    def dataset(self, name: str, kinds: str) -> h5py.Dataset:
+        """The dataset of that name, whose dtype kind must be among ``kinds``."""
+        found = self.f.get(name)
+        if not isinstance(found, h5py.Dataset):
+            raise self.error(name, "a dataset", "a group" if found is not None else "nothing")
+        if found.dtype.kind not in kinds:
+            raise self.error(name, f"a dtype of kind {kinds!r}", f"{found.dtype}")
+        return found
+
+    def group(self, name: str) -> h5py.Group:
+        found = self.f.get(name)
+        if not isinstance(found, h5py.Group) or len(found) == 0:
+            raise self.error(name, "a group with members", "none")
+        return found
+
+    def scalar(self, name: str, kinds: str) -> Any:
+        found = self.dataset(name, kinds)
+        if found.shape not in ((), (1,)):
+            raise self.error(name, "one value", f"shape {found.shape}")
+        return found[()] if found.shape == () else found[0]
+
+    def text(self, name: str) -> str:
+        value = self.scalar(name, "SO")
+        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+    def integer(self, name: str) -> int:
+        return int(self.scalar(name, "iu"))
+
+    def array(self, name: str, ndim: int) -> np.ndarray:
+        """Integers, as int64; stock netx keeps them as floats, which must be whole."""
+        value = self.dataset(name, "iuf")[()]
+        if np.ndim(value) != ndim:
+            raise self.error(name, f"{ndim} axes", f"shape {np.shape(value)}")
+        if not np.isfinite(value).all():
+            raise self.error(name, "whole numbers", "NaN or infinity")
+        whole = value.astype(np.int64)
+        if not np.array_equal(whole, value):
+            raise self.error(name, "whole numbers", "fractions")
+        return whole
+
+    def table(self, name: str) -> np.ndarray:
+        """A TE table; hard links to one dataset give one array."""
+        found = self.dataset(name, "i")
+        key = h5py.h5o.get_info(found.id).addr
+        if key not in self.tables:
+            self.tables[key] = self.array(name, 2)
+        return self.tables[key]

@@ -1,0 +1,271 @@
+"""Files that are not what they should be: the error names file, dataset, expected and found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from export import NetxError, read_netx, write_netx
+from export.tests.strategies import rich_network
+from export.tests.test_netx import datasets
+
+COMMON = (
+    "type",
+    "shape",
+    "inFeatures",
+    "outFeatures",
+    "lag",
+    "delayShift",
+    "weight",
+    "neuron/type",
+)
+CELIF = (
+    *COMMON, "bias", "neuron/te", "neuron/teExp", "neuron/teBits", "neuron/alphaMant",
+    "neuron/betaMant", "neuron/vThMant", "neuron/fractionBits", "neuron/wgtExp", "neuron/wgtBits",
+    "neuron/biasExp",
+)  # fmt: skip
+CUBA = (
+    *COMMON, "bias", "neuron/iDecay", "neuron/vDecay", "neuron/vThMant", "neuron/refDelay",
+    "neuron/gradedSpike",
+)  # fmt: skip
+READOUT = (*COMMON, "bias", "neuron/wgtExp", "neuron/wgtBits")
+INPUT = ("channels", "scale", "bits", "signed", "permutation")
+DATASETS = (
+    *(f"/celif/{name}" for name in ("version", "steps", "gap")),
+    *(f"/celif/input/{name}" for name in INPUT),
+    *(f"/celif/source/{name}" for name in ("layers.0.weight", "te")),
+    "/te/0",
+    *(f"/layer/0/{name}" for name in CELIF),
+    *(f"/layer/1/{name}" for name in CUBA),
+    *(f"/layer/2/{name}" for name in READOUT),
+)
+# A reader can do without: digests, a CUBA layer's biases, and the other name of a linked table.
+READ = tuple(name for name in DATASETS if name != "/te/0")
+OPTIONAL = {"/celif/source/layers.0.weight", "/celif/source/te", "/te/0", "/layer/1/bias"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A sound file with every dataset that there is."""
+    path = tmp_path / "net.net"
+    write_netx(rich_network(), path)
+    return path
+
+
+def put(path: Path, name: str, value: object) -> None:
+    with h5py.File(path, "a") as f:
+        del f[name]
+        if value is not None:
+            f[name] = value
+
+
+def refusal(path: Path) -> NetxError:
+    """The error that reading gives, which says in its message all that it holds."""
+    with pytest.raises(NetxError) as caught:
+        read_netx(path)
+    error = caught.value
+    assert error.path == str(path)
+    text = f"{path}: {error.dataset}: expected {error.expected}, found {error.found}"
+    assert str(error) == text
+    assert error.expected
+    assert error.found
+    return error
+
+
+def test_list_of_datasets_is_complete(path):
+    assert sorted(datasets(path)) == sorted(DATASETS)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_missing_dataset_is_named(path, name):
+    put(path, name, None)
+    if name in OPTIONAL:
+        read_netx(path)
+    else:
+        error = refusal(path)
+        assert (error.dataset, error.found) == (name, "nothing")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_dataset_of_another_type_is_named(path, name):
+    with h5py.File(path) as f:
+        text = f[name].dtype.kind in "SO"
+    put(path, name, 1.5 if text else "text")
+    error = refusal(path)
+    assert error.dataset == name
+    assert "dtype" in error.expected
+
+
+@pytest.mark.parametrize("name", READ)
+def test_dataset_of_another_shape_is_named(path, name):
+    with h5py.File(path) as f:
+        dtype = f[name].dtype
+    put(path, name, np.zeros((2, 3, 2), dtype))
+    error = refusal(path)
+    assert error.dataset == name
+    assert "shape (2, 3, 2)" in error.found
+
+
+@pytest.mark.parametrize("name", READ)
+def test_group_in_a_datasets_place_is_named(path, name):
+    put(path, name, None)
+    with h5py.File(path, "a") as f:
+        f.create_group(name)
+    error = refusal(path)
+    assert (error.dataset, error.found) == (name, "a group")
+
+
+# name: dataset, value, dataset that is blamed, expected, found
+VALUES = {
+    "newer-version": ("/celif/version", 2, "/celif/version", "1..1", "2; update celif-lava"),
+    "no-version": ("/celif/version", 0, "/celif/version", "1..1", "0"),
+    "unknown-neuron": ("/layer/1/neuron/type", "ALIF", "/layer/1/neuron/type", "CUBA", "'ALIF'"),
+    "unknown-layer": ("/layer/1/type", "conv", "/layer/1/type", "dense", "conv"),
+    "steps": ("/celif/steps", 5, "/layer/0/neuron/te", "5 steps, as the network has", "4"),
+    "gap": ("/celif/gap", 0, "/celif/gap", "1..64", "0"),
+    "channels": ("/celif/input/channels", 3, "/layer/0/weight", "3 inputs", "2"),
+    "scale-nan": ("/celif/input/scale", np.nan, "/celif/input/scale", "positive", "nan"),
+    "scale-zero": ("/celif/input/scale", 0.0, "/celif/input/scale", "positive", "0.0"),
+    "bits": ("/celif/input/bits", 17, "/celif/input/bits", "1..16", "17"),
+    "permutation-twice": (
+        "/celif/input/permutation", [0, 1, 1, 2], "/celif/input/permutation", "once", "4 others",
+    ),
+    "permutation-short": (
+        "/celif/input/permutation", [1, 0], "/celif/input/permutation", "4 steps", "2",
+    ),
+    "weight-nan": (
+        "/layer/0/weight", np.full((3, 2), np.nan), "/layer/0/weight", "whole numbers", "NaN",
+    ),
+    "weight-fraction": (
+        "/layer/1/weight", np.full((2, 3), 2.5), "/layer/1/weight", "whole numbers", "fractions",
+    ),
+    "weight-range": (
+        "/layer/0/weight", np.full((3, 2), 64, np.int8), "/layer/0/weight", "-63..63", "64..64",
+    ),
+    "weight-odd": ("/layer/1/weight", np.ones((2, 3)), "/layer/1/weight", "even", "odd"),
+    "weight-cuba-range": (
+        "/layer/1/weight", np.full((2, 3), 256.0), "/layer/1/weight", "-256..254", "256..256",
+    ),
+    "readout-range": (
+        "/layer/2/weight", np.full((3, 2), -128, np.int8), "/layer/2/weight", "-127..127", "-128",
+    ),
+    "weight-rows": ("/layer/0/weight", np.ones((2, 2)), "/layer/0/shape", "[2]", "[3]"),
+    "in-features": ("/layer/0/inFeatures", 9, "/layer/0/inFeatures", "2", "9"),
+    "out-features": ("/layer/0/outFeatures", 9, "/layer/0/outFeatures", "3", "9"),
+    "lag": ("/layer/1/lag", 2, "/layer/1/lag", "1..1", "2"),
+    "shifted-readout": ("/layer/2/delayShift", True, "/layer/2/delayShift", "False", "True"),
+    "bias-length": ("/layer/0/bias", [1, 2], "/layer/0/bias", "3 values, one per neuron", "2"),
+    "bias-range": ("/layer/0/bias", [0, 0, 4096], "/layer/0/bias", "-4096..4095", "0..4096"),
+    "te-range": (
+        "/layer/0/neuron/te", np.full((3, 4), 8, np.int8), "/layer/0/neuron/te", "-7..7", "8..8",
+    ),
+    "te-rows": (
+        "/layer/0/neuron/te", np.ones((2, 4), int), "/layer/0/neuron/te", "3 rows", "2",
+    ),
+    "te-steps": (
+        "/layer/0/neuron/te", np.ones((3, 5), int), "/layer/0/neuron/te", "4 steps", "5",
+    ),
+    "te-empty": (
+        "/layer/0/neuron/te", np.ones((3, 0), int), "/layer/0/neuron/te", "non-empty", "(3, 0)",
+    ),
+    "te-exp": ("/layer/0/neuron/teExp", 32, "/layer/0/neuron/teExp", "0..31", "32"),
+    "te-bits": ("/layer/0/neuron/teBits", 17, "/layer/0/neuron/teBits", "2..16", "17"),
+    "alpha": ("/layer/0/neuron/alphaMant", 4096, "/layer/0/neuron/alphaMant", "0..4095", "4096"),
+    "beta": ("/layer/0/neuron/betaMant", -1, "/layer/0/neuron/betaMant", "0..4095", "-1"),
+    "theta0": ("/layer/0/neuron/vThMant", 1 << 23, "/layer/0/neuron/vThMant", "8388607", "8388608"),
+    "fraction": ("/layer/0/neuron/fractionBits", 17, "/layer/0/neuron/fractionBits", "0..16", "17"),
+    "weight-exp": ("/layer/0/neuron/wgtExp", 12, "/layer/0/neuron/wgtExp", "-8..11", "12"),
+    "weight-bits": ("/layer/0/neuron/wgtBits", 9, "/layer/0/neuron/wgtBits", "2..8", "9"),
+    "bias-exp": ("/layer/0/neuron/biasExp", 8, "/layer/0/neuron/biasExp", "0..7", "8"),
+    "cuba-du": ("/layer/1/neuron/iDecay", 4097, "/layer/1/neuron/iDecay", "0..4096", "4097"),
+    "cuba-dv": ("/layer/1/neuron/vDecay", -1, "/layer/1/neuron/vDecay", "0..4096", "-1"),
+    "cuba-vth": ("/layer/1/neuron/vThMant", -1, "/layer/1/neuron/vThMant", "0..131071", "-1"),
+    "cuba-ref-delay": ("/layer/1/neuron/refDelay", 2, "/layer/1/neuron/refDelay", "1", "2"),
+    "cuba-graded": (
+        "/layer/1/neuron/gradedSpike", True, "/layer/1/neuron/gradedSpike", "False", "True",
+    ),
+    "readout-exp": ("/layer/2/neuron/wgtExp", 32, "/layer/2/neuron/wgtExp", "-31..31", "32"),
+    "readout-overflow": (
+        "/layer/2/bias", [1 << 30, 0, 0], "/layer/2/weight", "32 bits over 4 steps", "4294967804",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "blamed", "expected", "found"), VALUES.values(), ids=VALUES.keys()
+)
+def test_value_that_cannot_be_is_named(path, name, value, blamed, expected, found):
+    put(path, name, value)
+    error = refusal(path)
+    assert error.dataset == blamed
+    assert expected in error.expected
+    assert found in error.found
+
+
+def test_truncated_file_is_refused(path):
+    path.write_bytes(path.read_bytes()[:-100])
+    error = refusal(path)
+    assert error.dataset == "/"
+    assert "unreadable as HDF5" in error.found
+
+
+def test_other_kind_of_file_is_refused(path):
+    path.write_text("not HDF5 at all")
+    assert "unreadable as HDF5" in refusal(path).found
+
+
+def test_missing_file_is_refused(tmp_path):
+    assert "no such file; export one with to_netx" in refusal(tmp_path / "none.net").found
+
+
+def test_stock_file_is_told_what_it_is(path):
+    with h5py.File(path, "a") as f:
+        del f["celif"]
+    error = refusal(path)
+    assert error.dataset == "/celif"
+    assert "stock netx file; load it with lava_procs.Network" in error.found
+
+
+def test_file_without_layers_is_refused(path):
+    with h5py.File(path, "a") as f:
+        del f["layer"]
+        f.create_group("layer")
+    assert refusal(path).dataset == "/layer"
+
+
+def test_gap_in_the_layers_is_named(path):
+    with h5py.File(path, "a") as f:
+        f.move("layer/2", "layer/3")
+    assert refusal(path).dataset == "/layer/2/type"
+
+
+def test_readout_before_the_last_layer_is_named(path):
+    with h5py.File(path, "a") as f:
+        f.copy("layer/2", "layer/3")
+    error = refusal(path)
+    assert (error.dataset, error.expected) == ("/layer/2/neuron/type", "a readout only last")
+
+
+def test_refused_file_is_closed(path):
+    put(path, "/celif/steps", None)
+    refusal(path)
+    write_netx(rich_network(), path)
+    with h5py.File(path, "a") as f:  # fails while anyone holds it open for reading
+        f["celif/steps"][()] = 4
+    read_netx(path)
+
+
+def test_flipped_bytes_give_our_error_or_a_valid_network(path, rng):
+    sound, refused = path.read_bytes(), 0
+    for _ in range(150):
+        damaged = np.frombuffer(sound, np.uint8).copy()
+        damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(damaged.tobytes())
+        try:
+            read_netx(path)
+        except NetxError:
+            refused += 1
+    assert refused > 30
