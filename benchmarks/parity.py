@@ -8,7 +8,7 @@ import torch
 from export import fixed_point, simulate
 from export.model import CelifLayer
 from export.random_nets import random_network
-from training import functional
+from training import Network, functional
 
 
 class RedTest(AssertionError):
@@ -42,6 +42,27 @@ def fused_equals_reference(batch: int = 3, neurons: int = 13, steps: int = 60) -
         _require(close, f"fused gradient of {name} differs from the reference")
 
 
+def network_equals_reference() -> None:
+    """Same logits, and every parameter's gradient, in the network that is timed, made smaller."""
+    results = []
+    for backend in ("reference", "fused"):
+        torch.manual_seed(1)
+        net = Network(1, (9, 13), 4, 60, backend=backend)
+        x = torch.rand(5, 1, 60)
+        logits = net(x)
+        logits.square().sum().backward()
+        gradients = {name: p.grad for name, p in net.named_parameters()}
+        results.append((logits.detach(), gradients))
+    (logits, expected), (fused_logits, found) = results
+    _require(torch.equal(logits, fused_logits), "fused logits differ from the reference")
+    for name, gradient in found.items():
+        other = expected[name]
+        assert gradient is not None
+        assert other is not None
+        close = torch.allclose(gradient, other, rtol=1e-4, atol=1e-6)
+        _require(close, f"fused gradient of {name} differs from the reference")
+
+
 def twin_equals_step(steps: int = 60) -> None:
     """The twin's V, Θ and spikes are those of the integer step, called by hand on arrays."""
     rng = np.random.default_rng(1)
@@ -72,4 +93,5 @@ def twin_equals_step(steps: int = 60) -> None:
 def check() -> None:
     """Raise :class:`RedTest` unless fused kernel and twin are right."""
     fused_equals_reference()
+    network_equals_reference()
     twin_equals_step()

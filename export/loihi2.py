@@ -30,6 +30,12 @@ MESSAGE_BITS_MAX = 16
 READOUT_MAX = (1 << 31) - 1
 """The readout accumulates in 32 bits."""
 
+SUM_MAX = (1 << 31) - 1
+"""Lava carries synaptic sums in 32 bits and does not notice when they overflow."""
+
+SYNAPSE_SHIFT = 1
+"""A Dense synapse holds twice the mantissa, so that clearing its lowest bit changes nothing."""
+
 CURRENT_SHIFT = 6
 """Stock LIF shifts the synaptic sum, its bias and its threshold up by this many bits."""
 

@@ -43,6 +43,8 @@ class Layer:
     delay_shift: bool
 
     kind: ClassVar[str] = ""
+    sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
+    """By how many bits Lava shifts a synaptic sum up in 32 bits."""
 
     def __post_init__(self) -> None:
         checks.array(self.name, "weight", self.weight, 2)
@@ -136,6 +138,7 @@ class CubaLayer(Layer):
     bias_mant: np.ndarray
 
     kind: ClassVar[str] = "CUBA"
+    sum_shift: ClassVar[int] = loihi2.CURRENT_SHIFT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,6 +151,9 @@ class CubaLayer(Layer):
         if (self.weight % 2).any():
             expected = "even integers, as SLAYER exports them"
             raise ModelError.about(self.name, "weight", expected, "odd ones")
+        if self.weight.max() <= 0 and self.weight.min() == loihi2.CUBA_WEIGHT_MIN:
+            found = f"{loihi2.CUBA_WEIGHT_MIN}, which Lava's Dense clips"
+            raise ModelError.about(self.name, "weight", "-254..0 if none is positive", found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +204,7 @@ class FixedNetwork:
                 expected = f"{inputs} inputs, as many as come before it"
                 raise ModelError.about(layer.name, "weight", expected, layer.inputs)
             checks.integer(layer.name, "lag", layer.lag, lag, lag)
+            self._check_sums(layer, 1 if previous else max(map(abs, self.encoding.range)))
             if isinstance(layer, CelifLayer) and layer.te.shape[1] != self.steps:
                 expected = f"{self.steps} steps, as the network has"
                 raise ModelError.about(layer.name, "te", expected, layer.te.shape[1])
@@ -213,6 +220,15 @@ class FixedNetwork:
         order = self.encoding.permutation
         if order is not None and len(order) != self.steps:
             raise ModelError.about("input", "permutation", f"{self.steps} steps", len(order))
+
+    @staticmethod
+    def _check_sums(layer: Layer, largest_input: int) -> None:
+        worst = int(np.abs(layer.weight).sum(1).max()) * largest_input << layer.sum_shift
+        if worst > loihi2.SUM_MAX:
+            expected = f"sums of weights times inputs up to {loihi2.SUM_MAX >> layer.sum_shift}"
+            remedy = "use fewer input bits, fewer inputs or smaller weights"
+            found = worst >> layer.sum_shift
+            raise ModelError.about(layer.name, "weight", expected, found, remedy)
 
     @staticmethod
     def _refuse_leak(previous: CubaLayer, layer: CubaLayer) -> None:

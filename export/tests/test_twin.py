@@ -63,18 +63,25 @@ CASES = {
     "shifted": ((6, 5, 4), 25, {"delay_shift": True}, {}),
     "saturating": ((7, 5), 25, {"saturating": True}, {}),
     "signed": ((7, 5), 25, {"bits": 6}, {"signed": True}),
-    "sixteen-bit-inputs": ((7,), 25, {"bits": 16, "fraction_bits": 16}, {"signed": True}),
+    "twelve-bit-inputs": ((7,), 25, {"bits": 12, "fraction_bits": 16}, {"signed": True}),
     "sixteen-bit-te": ((7, 5), 25, {"te_bits": 16}, {}),
     "spiking-input": ((7, 5), 25, {"bits": 1, "channels": 6}, {}),
 }
 
 
 def build(rng: np.random.Generator, name: str) -> tuple[FixedNetwork, np.ndarray]:
+    """A network of that case, drawn until it does what the case is about, and three samples."""
     widths, steps, options, encoding = CASES[name]
-    net = random_network(rng, widths, steps, **options)
-    net = replace(net, encoding=replace(net.encoding, **encoding))
-    low, high = net.encoding.range
-    return net, rng.integers(low, high + 1, (3, net.encoding.channels, steps))
+    for _ in range(200):
+        net = random_network(rng, widths, steps, **options)
+        net = replace(net, encoding=replace(net.encoding, **encoding))
+        low, high = net.encoding.range
+        x = rng.integers(low, high + 1, (3, net.encoding.channels, steps))
+        trace = simulate(net, x, trace=True)
+        fires = all(0.02 <= spikes.mean() <= 0.9 for spikes in trace.spikes)
+        if all(trace.saturations) if name == "saturating" else fires and not any(trace.saturations):
+            return net, x
+    raise AssertionError(f"{name}: no draw fires")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -82,8 +89,6 @@ def test_twin_equals_the_oracle(rng, case):
     net, x = build(rng, case)
     trace = simulate(net, x, trace=True)
     assert_equals_oracle(trace, net, x)
-    assert all(spikes.any() for spikes in trace.spikes) or case == "one-of-all"
-    assert all(n > 0 for n in trace.saturations) == (case == "saturating")
 
 
 def cuba_network(rng: np.random.Generator, steps: int, shifted: bool) -> FixedNetwork:
@@ -91,15 +96,15 @@ def cuba_network(rng: np.random.Generator, steps: int, shifted: bool) -> FixedNe
     celif = random_network(rng, (6,), steps, channels=8).layers[0]
 
     def cuba(name: str, neurons: int, inputs: int, lag: int, du: int) -> CubaLayer:
-        weight = rng.integers(-64, 128, (neurons, inputs)) * 2
+        weight = rng.integers(-110, 110, (neurons, inputs)) * 2
         bias = rng.integers(-40, 40, neurons)
-        return CubaLayer(name, weight, lag, shifted, du, 900, 400, bias)
+        return CubaLayer(name, weight, lag, shifted, du, dv=900, vth=300, bias_mant=bias)
 
     lags = (1, 1, 1) if shifted else (1, 2, 3)
     layers = (
         cuba("layer 0", 8, 5, lags[0], 2000),
         replace(celif, name="layer 1", lag=lags[1], delay_shift=shifted, weight_exp=8),
-        cuba("layer 2", 4, 6, lags[2], 100),
+        cuba("layer 2", 4, 6, lags[2], 3000),
     )
     return FixedNetwork(layers, None, steps, int(shifted), Encoding(5, 1.0, 1, False), {})
 
@@ -110,7 +115,8 @@ def test_twin_equals_the_oracle_with_cuba_layers(rng, shifted):
     x = rng.integers(0, 2, (3, 5, 25))
     trace = simulate(net, x, trace=True)
     assert_equals_oracle(trace, net, x)
-    assert all(0.02 < spikes.mean() < 0.95 for spikes in trace.spikes)
+    rates = [float(spikes.mean()) for spikes in trace.spikes]
+    assert all(0.02 < rate < 0.9 for rate in rates), rates
     assert trace.theta[0] is None
     assert trace.theta[1] is not None
 
@@ -182,7 +188,7 @@ def test_samples_together_equal_samples_alone(rng, case):
     net, x = build(rng, case)
     together = simulate(net, x, trace=True)
     alone = [simulate(net, x[b : b + 1], trace=True) for b in range(3)]
-    assert not np.array_equal(alone[0].logits, alone[1].logits)
+    assert any(not np.array_equal(a, b) for a, b in zip(alone[0].v, alone[1].v, strict=True))
     np.testing.assert_array_equal(together.logits, np.concatenate([a.logits for a in alone]))
     assert together.saturations == np.sum([a.saturations for a in alone], axis=0).tolist()
     for name in NAMES:

@@ -20,7 +20,7 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from lava.proc.lif.process import LIFReset
 
 from export import FixedNetwork, ModelError, read_netx
-from export.loihi2 import CURRENT_SHIFT, WEIGHT_BITS
+from export.loihi2 import CURRENT_SHIFT, SYNAPSE_SHIFT, WEIGHT_BITS
 from export.model import CelifLayer, CubaLayer, Layer, ReadoutLayer
 from lava_procs.celif.process import CELIF
 from lava_procs.clock import Clock, clocks
@@ -31,7 +31,7 @@ SUM_BITS = 32
 
 # Dense keeps 8 bits of a mixed-sign matrix by clearing the lowest bit of a 9-bit range. Weights of
 # twice the mantissa survive that, and its exponent takes the factor out again.
-DENSE_EXP = 1
+DENSE_EXP = SYNAPSE_SHIFT
 
 
 class Block(Dense):
