@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from training.scaling import EXPONENT_MAX, exponent, mantissa_max
 
 PROVEN_ENOUGH = 12
 """Fractional bits from which on a proof is preferred to a larger, calibrated number."""
+
+FEW = 8
+"""Fractional bits below which networks were measured to lose their accuracy: a warning is due."""
 
 MARGIN = 2
 """Room left above the largest state seen in calibration."""
@@ -143,9 +147,9 @@ def choose_layer(
         if bound.safe:
             proven = layer, Choice(bits, True, max(bound))
             break
-    if proven and (proven[1].fraction_bits >= PROVEN_ENOUGH or inputs is None):
-        return proven
-    calibrated = _calibrated(values, scale, input_range, inputs) if inputs is not None else None
+    calibrated = None
+    if inputs is not None and (proven is None or proven[1].fraction_bits < PROVEN_ENOUGH):
+        calibrated = _calibrated(values, scale, input_range, inputs)
     best = max(
         (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
     )
@@ -153,6 +157,13 @@ def choose_layer(
         raise ModelError(
             f"{values.name}: no number of fractional bits keeps V and Θ within "
             f"±{loihi2.STATE_MAX}; shrink TE or the weights, or pass calibration data"
+        )
+    if best[1].fraction_bits < FEW:
+        warnings.warn(
+            f"{values.name}: only {best[1].fraction_bits} fractional bits keep V and Θ within "
+            f"their registers; networks need {FEW} or more: shrink TE or the weights"
+            + ("" if inputs is not None else ", or pass calibration data"),
+            stacklevel=4,
         )
     return best
 

@@ -24,7 +24,7 @@ AVAILABLE = numba is not None
 
 def _cache_folder(sources: tuple[str, ...]) -> Path:
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sources:
+    for source in (__file__, *sources):  # the options of the compiler stand in this file
         digest.update(Path(source).read_bytes())
     root = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     return root / "celif" / "numba" / digest.hexdigest()[:16]

@@ -27,6 +27,9 @@ _prange = compiled.parallel_range()
 # Groups of samples whose TE gradients are summed apart; more would cost memory, fewer would idle
 # the threads of a large machine. Part of the result's bits: it must not follow the thread count.
 _GROUPS = 16
+# Samples that a thread advances together: a row of TE, and of its gradient, is then fetched once
+# for all of them. More would be too many streams for the hardware to prefetch.
+_BLOCK = 4
 
 DTYPES = (torch.float32, torch.float64)
 """What the kernels compute in."""
@@ -38,48 +41,63 @@ def _spike(v: Any, theta: Any) -> Any:
 
 
 @compiled.kernel(__file__, dynamics.__file__)
-def _forward(x, te, p, width, spikes, v, gate):  # type: ignore[no-untyped-def]
+def _forward(x, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untyped-def]
     batch, steps, neurons = x.shape
-    for b in _prange(batch):
-        theta = np.full(neurons, p.theta0)
-        rest = np.zeros(neurons, x.dtype)
+    for block in _prange((batch + _BLOCK - 1) // _BLOCK):
+        first = block * _BLOCK
+        size = min(_BLOCK, batch - first)
+        # The state has arrays of its own. Read back from the rows of v and spikes just written,
+        # it would fail LLVM's check for overlap, made once for all steps, and run unvectorised.
+        theta = np.full((size, neurons), p.theta0)
+        v_now = np.zeros((size, neurons), x.dtype)
+        s_now = np.zeros((size, neurons), x.dtype)
         for t in range(steps):
-            v_old = v[b, t - 1] if t > 0 else rest
-            s_old = spikes[b, t - 1] if t > 0 else rest
-            for n in range(neurons):
-                new = step(x[b, t, n], te[t, n], State(theta[n], v_old[n], s_old[n]), p, _spike)
-                theta[n] = new.theta
-                v[b, t, n] = new.v
-                spikes[b, t, n] = new.s
-                gate[b, t, n] = abs(new.v - new.theta) < width
+            for i in range(size):
+                b = first + i
+                for n in range(neurons):
+                    old = State(theta[i, n], v_now[i, n], s_now[i, n])
+                    new = step(x[b, t, n] + bias[n], te[t, n], old, p, _spike)
+                    theta[i, n], v_now[i, n], s_now[i, n] = new.theta, new.v, new.s
+                    v[b, t, n] = new.v
+                    spikes[b, t, n] = new.s
+                    boxed = abs(new.v - new.theta) < width
+                    flags[b, t, n] = np.uint8(boxed) | np.uint8(new.s) << 1
 
 
 @compiled.kernel(__file__, dynamics.__file__)
-def _backward(grad, te, p, spikes, v, gate, grad_x, grad_te):  # type: ignore[no-untyped-def]
-    batch, steps, neurons = grad.shape
+def _backward(grad, te, p, v, flags, grad_x, grad_bias, grad_te):  # type: ignore[no-untyped-def]
+    batch, steps, neurons = v.shape
+    stride = min(grad.shape[1] - 1, 1)  # 0: one gradient serves every step
     groups = grad_te.shape[0]
+    zero = p.alpha - p.alpha
     for g in _prange(groups):
-        sum_te = grad_te[g]
+        sum_te, sum_bias = grad_te[g], grad_bias[g]
         sum_te[:] = 0
-        grad_v = np.empty(neurons, grad.dtype)
-        grad_theta = np.empty(neurons, grad.dtype)
-        for b in range(g * batch // groups, (g + 1) * batch // groups):
+        sum_bias[:] = 0
+        grad_v = np.empty((_BLOCK, neurons), v.dtype)
+        grad_theta = np.empty((_BLOCK, neurons), v.dtype)
+        rest = np.zeros(neurons, v.dtype)
+        end = (g + 1) * batch // groups
+        for first in range(g * batch // groups, end, _BLOCK):
             grad_v[:] = 0
             grad_theta[:] = 0
             for t in range(steps - 1, -1, -1):
                 # At the last step grad_theta is 0, so any row of te serves as TE[T+1].
                 te_next = te[min(t + 1, steps - 1)]
-                for n in range(neurons):
-                    through_v = grad_v[n] * p.alpha
-                    through_s = grad[b, t, n] - through_v * v[b, t, n]
-                    boxed = through_s * gate[b, t, n]
-                    through_v -= through_v * spikes[b, t, n]
-                    grad_v[n] = boxed + through_v + grad_theta[n] * te_next[n]
-                    grad_theta[n] = grad_theta[n] * p.beta - boxed
-                    grad_x[b, t, n] = grad_v[n]
-                if t > 0:
+                for i in range(min(_BLOCK, end - first)):
+                    b = first + i
+                    v_old = v[b, t - 1] if t > 0 else rest
                     for n in range(neurons):
-                        sum_te[t, n] += grad_theta[n] * v[b, t - 1, n]
+                        through_v = grad_v[i, n] * p.alpha
+                        through_s = grad[b, t * stride, n] - through_v * v[b, t, n]
+                        boxed = through_s if flags[b, t, n] & 1 else zero
+                        kept = zero if flags[b, t, n] & 2 else through_v
+                        new_v = boxed + kept + grad_theta[i, n] * te_next[n]
+                        new_theta = grad_theta[i, n] * p.beta - boxed
+                        grad_v[i, n], grad_theta[i, n] = new_v, new_theta
+                        grad_x[b, t, n] = new_v
+                        sum_bias[n] += new_v
+                        sum_te[t, n] += new_theta * v_old[n]
 
 
 class _Celif(torch.autograd.Function):
@@ -87,34 +105,46 @@ class _Celif(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: torch.Tensor, te: torch.Tensor, p: Params, width: float
+        ctx: Any, x: torch.Tensor, bias: torch.Tensor, te: torch.Tensor, p: Params, width: float
     ) -> torch.Tensor:
-        x, te = x.contiguous(), te.contiguous()
+        x, bias, te = x.contiguous(), bias.contiguous(), te.contiguous()
         spikes, v = torch.empty_like(x), torch.empty_like(x)
-        gate = torch.empty(x.shape, dtype=torch.bool)
+        # Bit 0: inside the surrogate's box; bit 1: spiked. A byte, where spikes would be four.
+        flags = torch.empty(x.shape, dtype=torch.uint8)
         p = p.cast(x.numpy().dtype)
         width = x.numpy().dtype.type(width)
-        _forward(*_arrays(x, te), p, width, *_arrays(spikes, v, gate))
+        _forward(*_arrays(x, bias, te), p, width, *_arrays(spikes, v, flags))
         ctx.p = p
-        ctx.save_for_backward(te, spikes, v, gate)
+        ctx.save_for_backward(te, v, flags)
         return spikes
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
-        te, spikes, v, gate = ctx.saved_tensors
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        te, v, flags = ctx.saved_tensors
         grad_x = torch.empty_like(v)
         grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
+        grad_bias = v.new_empty((len(grad_te), te.shape[1]))
+        # The gradient of a sum over time is one row, repeated by a stride of 0.
+        grad = grads[0][:, :1] if grads[0].stride(1) == 0 else grads[0]
         _backward(
-            *_arrays(grads[0].contiguous(), te), ctx.p, *_arrays(spikes, v, gate, grad_x, grad_te)
+            *_arrays(grad.contiguous(), te), ctx.p, *_arrays(v, flags, grad_x, grad_bias, grad_te)
         )
-        return grad_x, grad_te.sum(0), None, None
+        return grad_x, grad_bias.sum(0), grad_te.sum(0), None, None
 
 
 def _arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
     return tuple(tensor.detach().numpy() for tensor in tensors)
 
 
-def celif(current: torch.Tensor, te: torch.Tensor, p: Params, width: float) -> torch.Tensor:
+def celif(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    p: Params,
+    width: float,
+    bias: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Spikes of the recurrence; same signature as :func:`training.reference.celif`."""
-    return _Celif.apply(current.transpose(1, 2), te.t(), p, width).transpose(1, 2)
+    if bias is None:
+        bias = current.new_zeros(current.shape[1])
+    return _Celif.apply(current.transpose(1, 2), bias, te.t(), p, width).transpose(1, 2)

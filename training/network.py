@@ -19,8 +19,25 @@ TE_MEAN, TE_STD = 0.01, 0.01
 class Hidden(NamedTuple):
     """What one hidden layer received and sent, each (batch, neuron, time)."""
 
-    current: torch.Tensor
+    synaptic: torch.Tensor
+    bias: torch.Tensor
     spikes: torch.Tensor
+
+    @property
+    def current(self) -> torch.Tensor:
+        """Input current, bias included."""
+        return self.synaptic + self.bias[:, None]
+
+
+class Synapses(nn.Linear):
+    """A linear layer that leaves its bias to the neurons.
+
+    Added in their scan, neither the bias nor its gradient costs a pass over memory.
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The product alone."""
+        return F.linear(x, self.weight)
 
 
 class Network(nn.Module):
@@ -81,7 +98,7 @@ class Network(nn.Module):
         }
         self.in_features, self.steps, self.backend = in_features, steps, backend
         self.layers = nn.ModuleList(
-            nn.Linear(m, n) for m, n in itertools.pairwise((in_features, *hidden))
+            Synapses(m, n) for m, n in itertools.pairwise((in_features, *hidden))
         )
         self.te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (max(hidden), steps)))
         self.readout = nn.Linear(hidden[-1], classes)
@@ -110,11 +127,13 @@ class Network(nn.Module):
             if i < 2 and self.training and p > 0:
                 x = F.dropout(x, p)
             # (batch, time, channel) in memory: one matrix product serves the whole sequence.
-            current = layer(x.transpose(1, 2)).transpose(1, 2)
-            x = celif(current, self.te, backend=self.backend, **self.neuron)
-            states.append(Hidden(current, x))
+            synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
+            x = celif(synaptic, self.te, backend=self.backend, bias=layer.bias, **self.neuron)
+            states.append(Hidden(synaptic, layer.bias, x))
         return states
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits (batch, classes) of ``x`` (batch, channel, time)."""
-        return self.readout(self.hidden_states(x)[-1].spikes.mean(-1))
+        spikes = self.hidden_states(x)[-1].spikes
+        # Not mean: its gradient would be written out, transposed, for every step.
+        return self.readout(spikes.sum(-1) / spikes.shape[-1])

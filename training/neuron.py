@@ -92,8 +92,5 @@ class Neuron(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Spikes (batch, neuron, time) of synaptic input of the same shape."""
         checks.sequence("CELIF input", x, self.num_neurons, self.steps)
-        if self.bias is not None:
-            x = x + self.bias[:, None]
-        return celif(
-            x, self.te, self.alpha, self.beta, self.theta0, self.width, backend=self.backend
-        )
+        p = (self.alpha, self.beta, self.theta0, self.width)
+        return celif(x, self.te, *p, backend=self.backend, bias=self.bias)

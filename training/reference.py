@@ -54,6 +54,12 @@ def scan(current: torch.Tensor, te: torch.Tensor, p: Params, width: float) -> St
     return States(*(torch.stack([getattr(s, name) for s in states], -1) for name in States._fields))
 
 
-def celif(current: torch.Tensor, te: torch.Tensor, p: Params, width: float) -> torch.Tensor:
+def celif(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    p: Params,
+    width: float,
+    bias: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Spikes of the recurrence; same signature as :func:`training.fused.celif`."""
-    return scan(current, te, p, width).s
+    return scan(current if bias is None else current + bias[:, None], te, p, width).s

@@ -70,7 +70,12 @@ def mnist(data: str | Path, permuted: bool) -> Task:
 
     ``data`` is torchvision's folder. The last 5,000 training images are for validation.
     """
-    from torchvision.datasets import MNIST
+    try:
+        from torchvision.datasets import MNIST
+    except ImportError:
+        raise ImportError(
+            "MNIST: expected torchvision to read it, found none; install it"
+        ) from None
 
     try:
         train, test = (MNIST(str(data), train=part, download=False) for part in (True, False))

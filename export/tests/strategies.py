@@ -62,7 +62,7 @@ def cuba_layers(draw, name: str, inputs: int, lag: int, shift: bool):
     neurons = draw(st.integers(1, 4))
     return CubaLayer(
         name=name,
-        weight=rng.integers(-128, 128, (neurons, inputs)) * 2,
+        weight=rng.integers(-127, 128, (neurons, inputs)) * 2,
         lag=lag,
         delay_shift=shift,
         du=draw(st.integers(-1, 999)),
@@ -116,7 +116,7 @@ def networks(draw) -> FixedNetwork:
         encoding=Encoding(
             channels,
             draw(st.floats(1e-6, 1e6)),
-            draw(st.integers(1, 16)),
+            draw(st.integers(1, 12)),
             draw(st.booleans()),
             rng.permutation(steps) if draw(st.booleans()) else None,
         ),

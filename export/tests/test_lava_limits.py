@@ -38,6 +38,6 @@ def test_cuba_sums_beyond_32_bits_are_refused():
 
 
 def test_cuba_least_weight_needs_a_positive_one():
-    with pytest.raises(ModelError, match="layer 0 weight: expected -254..0 if none is positive"):
+    with pytest.raises(ModelError, match=r"layer 0 weight: expected -254\.\.0 if none is positive"):
         cuba(np.array([[-256, -4]]))
     assert cuba(np.array([[-256, 4]])).inputs == 2

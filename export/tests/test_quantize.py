@@ -131,7 +131,10 @@ def test_proof_of_few_bits_gives_way_to_calibration(rng):
     quiet = np.zeros((2, 6, 3))
     quiet[:, 0, 0] = 1
     layer, choice = choose_layer(values, 1.0, (0, 4000), quiet)
-    proven, by_proof = choose_layer(values, 1.0, (0, 4000), None)
+    with pytest.warns(
+        UserWarning, match=r"layer 0: only \d fractional bits .* or pass calibration"
+    ):
+        proven, by_proof = choose_layer(values, 1.0, (0, 4000), None)
     assert by_proof.proven
     assert proven.fraction_bits < quantize.PROVEN_ENOUGH
     assert not choice.proven
@@ -139,6 +142,14 @@ def test_proof_of_few_bits_gives_way_to_calibration(rng):
     # The margin is kept: at most half of the register, and one more bit would leave less.
     assert choice.largest_state * quantize.MARGIN <= loihi2.STATE_MAX
     assert layer.fraction_bits == 16 or choice.largest_state * 4 > loihi2.STATE_MAX
+
+
+def test_few_bits_are_a_warning_even_with_data(rng):
+    values = float_layer(rng, 100.0)
+    loud = np.full((2, 6, 3), 4000)
+    with pytest.warns(UserWarning, match=r"only \d fractional bits .* shrink TE or the weights$"):
+        layer, _ = choose_layer(values, 1.0, (0, 4000), loud)
+    assert layer.fraction_bits < 8
 
 
 def test_layer_that_no_number_of_bits_can_hold_is_named(rng):

@@ -37,9 +37,10 @@ def numpy_scan(current: np.ndarray, te: np.ndarray, p: Params) -> State:
 def fused_scan(current: np.ndarray, te: np.ndarray, p: Params) -> State:
     """The compiled forward pass, which keeps no Θ."""
     x = np.ascontiguousarray(current.transpose(0, 2, 1))
-    s, v, gate = np.empty_like(x), np.empty_like(x), np.empty(x.shape, bool)
+    s, v, flags = np.empty_like(x), np.empty_like(x), np.empty(x.shape, np.uint8)
+    bias = np.zeros(x.shape[2], x.dtype)
     p, width = p.cast(x.dtype), x.dtype.type(WIDTH)
-    fused._forward(x, np.ascontiguousarray(te.T), p, width, s, v, gate)
+    fused._forward(x, bias, np.ascontiguousarray(te.T), p, width, s, v, flags)
     return State(None, v.transpose(0, 2, 1), s.transpose(0, 2, 1))
 
 

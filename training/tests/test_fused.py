@@ -156,7 +156,7 @@ def test_fused_reads_no_uninitialised_memory(rng, monkeypatch):
     def poisoned(make):
         def fill(*args, **kwargs):
             tensor = make(*args, **kwargs)
-            return tensor.fill_(True if tensor.dtype == torch.bool else float("nan"))
+            return tensor.fill_(float("nan") if tensor.is_floating_point() else 255)
 
         return fill
 

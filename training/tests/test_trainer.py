@@ -58,6 +58,17 @@ def test_other_seed_gives_other_weights(task, tmp_path):
     assert not torch.equal(a.net.te, b.net.te)
 
 
+def test_order_of_samples_depends_on_seed_and_epoch_alone(task):
+    def order(recipe: Recipe, epoch: int) -> torch.Tensor:
+        return torch.cat([x for x, _ in trainer._batches(task.train, recipe, epoch)]).flatten(1)
+
+    first = order(RECIPE, 0)
+    assert torch.equal(first, order(RECIPE, 0))
+    assert not torch.equal(first, order(RECIPE, 1))
+    assert not torch.equal(first, order(replace(RECIPE, seed=5), 0))
+    assert torch.equal(first.sort(0).values, task.train.x.flatten(1).sort(0).values)
+
+
 class Interrupted(Exception):
     pass
 
