@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,12 +25,12 @@ import typer
 
 from benchmarks import machine
 from export import read_netx, simulate, to_netx
+from pipeline.demo import DROPOUT, HIDDEN, RECIPE
 from training import tasks
 from training.files import atomic_file
 from training.memory import keep_freed_memory
 from training.trainer import Progress, Recipe, Trainer, evaluate, start
 
-HIDDEN = (64, 88, 88)
 BITS = ((8, 8), (4, 4))
 """Bits of weight and TE mantissas to export with."""
 
@@ -152,14 +152,14 @@ def _load(path: Path, recipe: Recipe, dropout: float) -> Results:
 
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="How many: 0, 1, 2, …")] = 5,
-    epochs: Annotated[int, typer.Option(min=1)] = 60,
-    dropout: Annotated[float, typer.Option(help="On inputs and first spikes.")] = 0.0,
+    epochs: Annotated[int, typer.Option(min=1)] = RECIPE.epochs,
+    dropout: Annotated[float, typer.Option(help="On inputs and first spikes.")] = DROPOUT,
     out: Annotated[Path, typer.Option(help="Runs and results.")] = Path("runs/experiments"),
     docs: Annotated[Path, typer.Option(help="The page.")] = Path("docs/results-digits.md"),
 ) -> None:
     """Train, export and evaluate every seed that has no result yet."""
     keep_freed_memory()
-    task, recipe = tasks.load("digits"), Recipe(epochs=epochs, batch=64)
+    task, recipe = tasks.load("digits"), replace(RECIPE, epochs=epochs)
     record = out / "digits.json"
     content = _load(record, recipe, dropout)
     content["command"] = shlex.join(["python", "-m", "benchmarks.experiments", *sys.argv[1:]])
@@ -168,7 +168,7 @@ def main(
             _say(f"seed {seed}: already in {record}")
             continue
         began = time.monotonic()
-        seeded = Recipe(**{**asdict(recipe), "seed": seed})
+        seeded = replace(recipe, seed=seed)
         result = run_seed(task, seeded, dropout, out / f"digits-{seed}")
         content["seeds"][str(seed)] = result
         content["machine"] = machine.describe()

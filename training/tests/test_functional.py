@@ -101,6 +101,8 @@ BAD = {
         {"te": torch.zeros(3, 5).double()},
         r"te: expected torch.float32 .* got torch.float64 .* te.to\(current\)",
     ),
+    "bias": ({"bias": torch.zeros(4)}, r"bias: expected 3 values .* got \(4,\) in torch.float32"),
+    "bias-dtype": ({"bias": torch.zeros(3).double()}, r"bias: expected .* got \(3,\) in torch.f"),
     "backend": (
         {"backend": "cuda"},
         r"backend: expected one of auto, reference, fused, got 'cuda'",

@@ -21,14 +21,21 @@ class Result(NamedTuple):
     spikes: torch.Tensor
     current: torch.Tensor
     te: torch.Tensor
+    bias: torch.Tensor
 
 
-def run(backend, current: torch.Tensor, te: torch.Tensor, width: float = WIDTH) -> Result:
+def weighted(values: torch.Tensor) -> torch.Tensor:
+    """A sum in which every value counts differently."""
+    weights = torch.linspace(-1, 1.5, values.numel(), dtype=values.dtype)
+    return (values * weights.reshape(values.shape)).sum()
+
+
+def run(backend, current, te, width: float = WIDTH, loss=weighted) -> Result:
     current, te = current.clone().requires_grad_(), te.clone().requires_grad_()
-    spikes = backend.celif(current, te, PARAMS, width)
-    weighting = torch.linspace(-1, 1.5, spikes.numel(), dtype=spikes.dtype).reshape(spikes.shape)
-    (spikes * weighting).sum().backward()
-    return Result(spikes.detach(), current.grad, te.grad)
+    bias = torch.linspace(-0.2, 0.3, len(te), dtype=te.dtype, requires_grad=True)
+    spikes = backend.celif(current, te, PARAMS, width, bias)
+    loss(spikes).backward()
+    return Result(spikes.detach(), current.grad, te.grad, bias.grad)
 
 
 def assert_close(found: torch.Tensor, expected: torch.Tensor, terms: int) -> None:
@@ -41,6 +48,15 @@ def assert_close(found: torch.Tensor, expected: torch.Tensor, terms: int) -> Non
     largest = expected.abs().max().item()
     tolerance = 8 * terms * torch.finfo(expected.dtype).eps / 2 * largest
     torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
+
+
+def assert_same(found: Result, expected: Result) -> None:
+    """Spikes bit for bit, gradients to the rounding of what each of them sums."""
+    batch, _, steps = expected.current.shape
+    assert torch.equal(found.spikes, expected.spikes)
+    assert_close(found.current, expected.current, terms=steps)
+    assert_close(found.te, expected.te, terms=steps + batch)
+    assert_close(found.bias, expected.bias, terms=steps * batch)
 
 
 SHAPES = {
@@ -59,9 +75,7 @@ SHAPES = {
 def test_fused_equals_reference(rng, shape, dtype):
     current, te = inputs(rng, *shape, dtype)
     found, expected = run(fused, current, te), run(reference, current, te)
-    assert torch.equal(found.spikes, expected.spikes)
-    assert_close(found.current, expected.current, terms=shape[2])
-    assert_close(found.te, expected.te, terms=shape[2] + shape[0])
+    assert_same(found, expected)
     assert found.spikes.any() or shape == (1, 1, 1)
     assert found.current.any()
 
@@ -74,10 +88,26 @@ def test_fused_equals_reference(rng, shape, dtype):
 )
 def test_fused_equals_reference_for_any_shape(shape, seed, width):
     current, te = inputs(np.random.default_rng(seed), *shape, torch.float64)
-    found, expected = run(fused, current, te, width), run(reference, current, te, width)
-    assert torch.equal(found.spikes, expected.spikes)
-    assert_close(found.current, expected.current, terms=shape[2])
-    assert_close(found.te, expected.te, terms=shape[2] + shape[0])
+    assert_same(run(fused, current, te, width), run(reference, current, te, width))
+
+
+# Losses whose gradients reach the kernel as expanded tensors, with strides of 0.
+LOSSES = {
+    "rates": lambda spikes: weighted(spikes.sum(-1)),
+    "population": lambda spikes: weighted(spikes.sum(1)),
+    "batch": lambda spikes: weighted(spikes.sum(0)),
+    "all": lambda spikes: spikes.sum() * 0.7,
+    "last-step": lambda spikes: weighted(spikes[..., -1]),
+}
+
+
+@pytest.mark.parametrize("steps", [1, 2, 20], ids="T{}".format)
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+def test_fused_takes_gradients_of_any_stride(rng, loss, steps):
+    current, te = inputs(rng, 19, 9, steps, torch.float64)
+    found = run(fused, current, te, loss=loss)
+    assert_same(found, run(reference, current, te, loss=loss))
+    assert found.current.any()
 
 
 def test_fused_gradients_reach_weights_and_biases(rng):
@@ -88,7 +118,7 @@ def test_fused_gradients_reach_weights_and_biases(rng):
         layer = torch.nn.Linear(10, 7)
         current = layer(x.transpose(1, 2)).transpose(1, 2)
         spikes = backend.celif(current, te[:7], PARAMS, WIDTH)
-        (spikes * torch.linspace(-1, 1.5, spikes.numel()).reshape(spikes.shape)).sum().backward()
+        weighted(spikes).backward()
         grads.append((layer.weight.grad, layer.bias.grad))
         assert 0.02 < spikes.mean() < 0.98
     for found, expected in zip(*grads, strict=True):
@@ -104,7 +134,8 @@ def test_fused_backward_is_the_adjoint_of_the_linearised_recurrence(rng):
     """
     current, te = inputs(rng, 3, 11, 25, torch.float64)
     found = run(fused, current, te)
-    states = reference.scan(current, te, PARAMS, WIDTH)
+    bias = torch.linspace(-0.2, 0.3, 11, dtype=torch.float64)  # as in ``run``
+    states = reference.scan(current + bias[:, None], te, PARAMS, WIDTH)
     u_current, u_te = (torch.from_numpy(rng.normal(size=t.shape)) for t in (current, te))
     zero = torch.zeros(3, 11, dtype=torch.float64)
     d_theta = d_v = d_s = v = s = zero
@@ -171,10 +202,11 @@ def test_fused_takes_any_memory_layout_and_leaves_it_alone(rng):
     current, te = inputs(rng, 4, 6, 10, torch.float32)
     wide = torch.stack([current, -current], 1)[:, 0]
     time_first = current.permute(2, 0, 1).contiguous().permute(1, 2, 0)
-    expected = run(fused, current, te)
+    expected = fused.celif(current, te, PARAMS, WIDTH)
+    assert expected.any()
     for same in (wide, time_first):
         found = fused.celif(same, te.t().contiguous().t(), PARAMS, WIDTH)
-        assert torch.equal(found, expected.spikes)
+        assert torch.equal(found, expected)
         assert torch.equal(same, current)
 
 
