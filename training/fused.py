@@ -109,7 +109,6 @@ class _Celif(torch.autograd.Function):
     ) -> torch.Tensor:
         x, bias, te = x.contiguous(), bias.contiguous(), te.contiguous()
         spikes, v = torch.empty_like(x), torch.empty_like(x)
-        # Bit 0: inside the surrogate's box; bit 1: spiked. A byte, where spikes would be four.
         flags = torch.empty(x.shape, dtype=torch.uint8)
         p = p.cast(x.numpy().dtype)
         width = x.numpy().dtype.type(width)
@@ -122,15 +121,24 @@ class _Celif(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         te, v, flags = ctx.saved_tensors
-        grad_x = torch.empty_like(v)
-        grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
-        grad_bias = v.new_empty((len(grad_te), te.shape[1]))
-        # The gradient of a sum over time is one row, repeated by a stride of 0.
-        grad = grads[0][:, :1] if grads[0].stride(1) == 0 else grads[0]
-        _backward(
-            *_arrays(grad.contiguous(), te), ctx.p, *_arrays(v, flags, grad_x, grad_bias, grad_te)
-        )
-        return grad_x, grad_bias.sum(0), grad_te.sum(0), None, None
+        return (*gradients(grads[0], te, v, flags, ctx.p), None, None)
+
+
+def gradients(
+    grad: torch.Tensor, te: torch.Tensor, v: torch.Tensor, flags: torch.Tensor, p: Params
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of current, bias and TE, from that of the spikes and the states of a scan.
+
+    Memory is (batch, time, neuron). ``flags`` has bit 0 set inside the surrogate's box and bit 1
+    where there was a spike: a byte, where spikes would be four.
+    """
+    grad_x = torch.empty_like(v)
+    grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
+    grad_bias = v.new_empty((len(grad_te), te.shape[1]))
+    # The gradient of a sum over time is one row, repeated by a stride of 0.
+    rows = grad[:, :1] if grad.stride(1) == 0 else grad
+    _backward(*_arrays(rows.contiguous(), te), p, *_arrays(v, flags, grad_x, grad_bias, grad_te))
+    return grad_x, grad_bias.sum(0), grad_te.sum(0)
 
 
 def _arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
