@@ -41,7 +41,7 @@ format: $(SETUP)  ## put formatting and import order right
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(BENCH)  ## speed beside lava-dl, snntorch and spikingjelly
+bench: $(BENCH)  ## speed beside lava-dl, snnTorch, SpikingJelly, an LSTM and plain autograd
 	$(BIN)/python -m benchmarks
 
 experiments: $(SETUP)  ## the paper's experiments

@@ -1,11 +1,13 @@
 """``python -m benchmarks``: speed and memory of training and deployment, in one run.
 
-Exit codes: 0 all targets met, 1 a target missed, 2 a parity check is red and nothing is reported.
+Exit codes: 0 all targets met, 1 a target missed or not judged, 2 a check is red and nothing is
+reported.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -32,49 +34,93 @@ def _say(line: str) -> None:
     progress.print(f"[dim]{line}[/]")
 
 
-def _quiet_slayer() -> None:
-    """Import SLAYER without its notices about CUDA and datasets that nobody asked for."""
+def _quiet_imports() -> None:
+    """Import the peers without their notices about CUDA and datasets that nobody asked for."""
+    modules = ("lava.lib.dl.slayer", "snntorch", "spikingjelly.activation_based.neuron")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        import lava.lib.dl.slayer  # noqa: F401
+        for name in modules:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
 
 
-def _verdict(passed: bool, judged: bool) -> str:
+def _verdict(passed: bool | None, judged: bool) -> str:
     if not judged:
         return "not judged (--quick)"
+    if passed is None:
+        return "[bold red]not judged: a peer did not run[/]"
     return "[bold green]PASS[/]" if passed else "[bold red]FAIL[/]"
 
 
-def _print_step(result: dict[str, Any], shape: Shape, judged: bool) -> None:
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title)
+    for heading in headings:
+        left = heading in ("", "peer", "firing rates")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=left)
+    return table
+
+
+def _rates(found: dict[str, Any]) -> str:
+    return " ".join(f"{rate:.0%}" for rate in found.get("firing_rates", ()))
+
+
+def _print_step(result: dict[str, Any], shape: Shape) -> None:
     widths = " → ".join(str(n) for n in (shape.in_features, *shape.hidden, shape.classes))
-    table = Table(
-        title=f"Training step, {result['parameters']:,} parameters ({widths}), "
+    title = (
+        f"Training step, {result['parameters']:,} parameters ({widths}), "
         f"batch {shape.batch}, T = {shape.steps}"
     )
-    for heading in ("", "median ms", "fastest ms", "repetitions", "firing rates"):
-        table.add_column(heading, justify="left" if heading in ("", "firing rates") else "right")
-    names = {"celif": "celif", "products": "its matrix products alone", "alif": "SLAYER ALIF"}
-    for key, name in names.items():
+    table = _table(title, "", "median ms", "fastest ms", "runs", "firing rates")
+    for key, name in {"celif": "celif", "products": "its matrix products alone"}.items():
         times = result[key]
-        table.add_row(
-            name,
-            f"{times['median_seconds'] * 1e3:,.1f}",
-            f"{times['fastest_seconds'] * 1e3:,.1f}",
-            str(len(times["seconds"])),
-            " ".join(f"{rate:.1%}" for rate in result["firing_rates"].get(key, ())),
-        )
+        median, fastest = times["median_seconds"], times["fastest_seconds"]
+        count = str(len(times["seconds"]))
+        table.add_row(name, f"{median * 1e3:,.1f}", f"{fastest * 1e3:,.1f}", count, _rates(times))
     console.print(table)
-    console.print(
-        f"{result['times_as_fast_as_alif']:.1f} times as fast as SLAYER ALIF "
-        f"(target ≥ {training_step.ALIF_TARGET:g}; "
-        f"of the fastest: {result['fastest_times_as_fast_as_alif']:.1f})  "
-        + _verdict(result["passed"]["alif"], judged)
-    )
-    console.print(
-        f"{result['times_its_products']:.2f} times its matrix products "
-        f"(target ≤ {training_step.PRODUCTS_TARGET:g}; "
-        f"of the fastest: {result['fastest_times_its_products']:.2f})  "
-        + _verdict(result["passed"]["products"], judged)
-    )
+
+
+def _print_peers(result: dict[str, Any]) -> None:
+    title = "The same step of its peers, in the same run: medians"
+    headings = ("peer", "seconds", "ours is N times as fast", "runs", "firing rates")
+    table = _table(title, *headings)
+    left_out = []
+    for found in result["peers"].values():
+        if "not_run" in found:
+            left_out.append(f"{found['name']}: not run: {found['not_run']}")
+            continue
+        size = "" if found["spiking"] else f", {found['parameters']:,} parameters"
+        times = (f"{found['median_seconds']:.3f}", f"{found['times_as_fast']:.1f}")
+        count = str(len(found["seconds"]))
+        table.add_row(found["name"] + size, *times, count, _rates(found) or "no spikes")
+    console.print(table)
+    for line in left_out:
+        console.print(line)
+
+
+def _print_targets(result: dict[str, Any], judged: bool) -> None:
+    passed, peers = result["passed"], result["peers"]
+    lines = [
+        (
+            f"{result['times_as_fast_as_peers']:.1f} times as fast as the fastest spiking peer, "
+            f"{peers[result['fastest_peer']]['name']} (target ≥ {training_step.PEER_TARGET:g}; "
+            f"of the fastest: {result['fastest_times_as_fast_as_peers']:.1f})",
+            passed["peers"],
+        ),
+        (
+            f"{result['times_its_products']:.2f} times its matrix products "
+            f"(target ≤ {training_step.PRODUCTS_TARGET:g}; "
+            f"of the fastest: {result['fastest_times_its_products']:.2f})",
+            passed["products"],
+        ),
+    ]
+    if "times_as_fast_as_alif" in result:
+        line = (
+            f"{result['times_as_fast_as_alif']:.1f} times as fast as SLAYER ALIF "
+            f"(target ≥ {training_step.ALIF_TARGET:g}; "
+            f"of the fastest: {result['fastest_times_as_fast_as_alif']:.1f})"
+        )
+        lines.insert(0, (line, passed["alif"]))
+    for line, verdict in lines:
+        console.print(f"{line}  {_verdict(verdict, judged)}")
 
 
 def _print_memory(result: dict[str, Any]) -> None:
@@ -114,24 +160,26 @@ def main(
         bool, typer.Option(help="Tiny sizes: does the benchmark itself work?")
     ] = False,
     repetitions: Annotated[int, typer.Option(min=1, help="Of our step and its products.")] = 30,
-    alif_repetitions: Annotated[int, typer.Option(min=1, help="Of SLAYER's slow step.")] = 3,
+    peer_repetitions: Annotated[int, typer.Option(min=1, help="Of the peers' slow steps.")] = 5,
 ) -> None:
-    """Time celif beside lava-dl and beside its own matrix products."""
+    """Time celif beside other libraries and beside its own matrix products."""
     keep_freed_memory()
-    _quiet_slayer()
+    _quiet_imports()
     about = machine.describe()
     console.print(machine.in_words(about))
     shape = QUICK if quick else Shape()
     try:
         _say("parity: fused kernel and reference, twin and step")
         parity.check()
-        step = training_step.measure(shape, repetitions, alif_repetitions, _say)
+        step = training_step.measure(shape, repetitions, peer_repetitions, _say)
         memory = training_step.memory(quick, _say)
         deployed = deployment.measure(shape, 5, _say)
     except parity.RedTest as error:
         console.print(f"[bold red]nothing is reported[/]: {error}")
         raise typer.Exit(2) from None
-    _print_step(step, shape, judged=not quick)
+    _print_step(step, shape)
+    _print_peers(step)
+    _print_targets(step, judged=not quick)
     _print_memory(memory)
     _print_deployment(deployed)
     if json_file is not None:

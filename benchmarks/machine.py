@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-_PACKAGES = ("torch", "numba", "numpy", "lava-dl", "lava-nc")
+_PACKAGES = ("torch", "numba", "numpy", "lava-dl", "lava-nc", "snntorch", "spikingjelly")
 
 
 def _cpu_model() -> str:

@@ -15,7 +15,8 @@ class RedTest(AssertionError):
     """An implementation that is about to be timed is wrong."""
 
 
-def _require(claim: bool, message: str) -> None:
+def require(claim: bool, message: str) -> None:
+    """Raise :class:`RedTest` with the message unless the claim holds."""
     if not claim:
         raise RedTest(message)
 
@@ -34,12 +35,12 @@ def fused_equals_reference(batch: int = 3, neurons: int = 13, steps: int = 60) -
         results.append((spikes.detach(), gradients))
     (spikes, expected), (fused_spikes, found) = results
     rate = float(spikes.mean())
-    _require(0.02 < rate < 0.9, f"parity case: expected neurons to fire, got a rate of {rate:.3f}")
-    _require(torch.equal(spikes, fused_spikes), "fused spikes differ from the reference")
+    require(0.02 < rate < 0.9, f"parity case: expected neurons to fire, got a rate of {rate:.3f}")
+    require(torch.equal(spikes, fused_spikes), "fused spikes differ from the reference")
     for name, ours, theirs in zip(("current", "TE"), found, expected, strict=True):
         # The two sum in different orders; 60 steps of float32 stay well within 1e-4.
         close = torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
-        _require(close, f"fused gradient of {name} differs from the reference")
+        require(close, f"fused gradient of {name} differs from the reference")
 
 
 def network_equals_reference() -> None:
@@ -54,13 +55,13 @@ def network_equals_reference() -> None:
         gradients = {name: p.grad for name, p in net.named_parameters()}
         results.append((logits.detach(), gradients))
     (logits, expected), (fused_logits, found) = results
-    _require(torch.equal(logits, fused_logits), "fused logits differ from the reference")
+    require(torch.equal(logits, fused_logits), "fused logits differ from the reference")
     for name, gradient in found.items():
         other = expected[name]
         assert gradient is not None
         assert other is not None
         close = torch.allclose(gradient, other, rtol=1e-4, atol=1e-6)
-        _require(close, f"fused gradient of {name} differs from the reference")
+        require(close, f"fused gradient of {name} differs from the reference")
 
 
 def twin_equals_step(steps: int = 60) -> None:
@@ -84,10 +85,10 @@ def twin_equals_step(steps: int = 60) -> None:
         for name, found in (("theta", trace.theta), ("v", trace.v), ("s", trace.spikes)):
             expected = np.stack([getattr(state, name) for state in states], -1)
             equal = np.array_equal(expected, np.asarray(found[i]))
-            _require(equal, f"the twin's {name} of layer {i} differs from the step")
+            require(equal, f"the twin's {name} of layer {i} differs from the step")
         inputs = np.stack([state.s for state in states], -1)
         rate = inputs.mean()
-        _require(0.02 < rate < 0.9, f"parity case: layer {i} expected to fire, got {rate:.3f}")
+        require(0.02 < rate < 0.9, f"parity case: layer {i} expected to fire, got {rate:.3f}")
 
 
 def check() -> None:

@@ -22,14 +22,18 @@ def _kilobytes(field: str) -> int:
 
 def _measure(workload: str, quick: bool) -> dict[str, float]:
     """Megabytes before three steps, and the most there were during them."""
-    from benchmarks import workloads
+    from benchmarks.peers import PEERS
+    from benchmarks.workloads import QUICK, Shape, Step, training_step
 
-    build = {"celif": workloads.celif_step, "alif": workloads.alif_step}[workload]
-    build(workloads.QUICK)()  # loads and compiles whatever stays
-    step = build(workloads.QUICK if quick else workloads.Shape())
+    def build(shape: Shape) -> Step:
+        net = shape.network() if workload == "celif" else PEERS[workload].build(shape)
+        return training_step(net, shape)
+
+    build(QUICK)()  # loads and compiles whatever stays
+    step = build(QUICK if quick else Shape())
     before = _kilobytes("VmRSS")
     _CLEAR.write_text("5")  # the high-water mark starts anew
-    for _ in range(1 if workload == "alif" else 3):
+    for _ in range(3 if workload == "celif" else 1):
         step()
     return {"before_mb": before / 1024, "peak_mb": _kilobytes("VmHWM") / 1024}
 

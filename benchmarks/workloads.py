@@ -1,6 +1,7 @@
-"""What is timed: a training step of ours, of SLAYER's ALIF, and its matrix products alone.
+"""What is timed: a training step, and the matrix products of ours alone.
 
-All three have the shape of the paper's larger network, 1 → 64 → 152 → 152 → 10 over 784 steps.
+All have the shape of the paper's larger network, 1 → 64 → 152 → 152 → 10 over 784 steps. The
+networks beside ours are in :mod:`benchmarks.peers`.
 """
 
 from __future__ import annotations
@@ -35,17 +36,20 @@ class Shape:
         x = torch.rand(self.batch, self.in_features, self.steps, generator=draw)
         return x, torch.randint(self.classes, (self.batch,), generator=draw)
 
-    def network(self) -> Network:
+    def network(self, backend: str = "auto") -> Network:
         """Our network of this shape."""
         torch.manual_seed(0)
-        return Network(self.in_features, self.hidden, self.classes, self.steps)
+        return Network(self.in_features, self.hidden, self.classes, self.steps, backend=backend)
 
 
 QUICK = Shape(hidden=(8, 12, 12), steps=50, batch=4)
 """For a smoke test of the benchmark itself; its figures say nothing."""
 
 
-def _step(net: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Step:
+def training_step(net: nn.Module, shape: Shape) -> Step:
+    """Training step of ``net`` on the data of this shape."""
+    x, y = shape.data()
+
     def run() -> torch.Tensor:
         net.zero_grad()
         loss = F.cross_entropy(net(x), y)
@@ -53,68 +57,6 @@ def _step(net: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Step:
         return loss.detach()
 
     return run
-
-
-def celif_step(shape: Shape) -> Step:
-    """Training step of our network."""
-    return _step(shape.network(), *shape.data())
-
-
-class AlifNetwork(nn.Module):
-    """A stack of SLAYER's ALIF blocks with our readout.
-
-    ALIF has no readout block; the mean over time before one small product is the cheapest there
-    is, so it favours SLAYER. So does leaving out ``delay_shift``, which would cost a copy a layer.
-    """
-
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        from lava.lib.dl.slayer.block import alif  # five seconds, and only here
-
-        # Close to the paper's neuron: α = 0.5, β = 0.99, Θ0 = 0.3, no synaptic current to speak of.
-        neuron = {
-            "threshold": 0.3,
-            "threshold_step": 0.1,
-            "current_decay": 1.0,
-            "voltage_decay": 0.5,
-            "threshold_decay": 0.01,
-            "refractory_decay": 0.5,
-        }
-        torch.manual_seed(0)
-        self.blocks = nn.ModuleList(
-            alif.Dense(dict(neuron), m, n, weight_scale=3, delay_shift=False)
-            for m, n in itertools.pairwise((shape.in_features, *shape.hidden))
-        )
-        self.readout = nn.Linear(shape.hidden[-1], shape.classes)
-
-    def hidden_spikes(self, x: torch.Tensor) -> list[torch.Tensor]:
-        """Spikes of every block, (batch, neuron, time)."""
-        spikes = []
-        for block in self.blocks:
-            x = block(x)
-            spikes.append(x)
-        return spikes
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits (batch, classes) of ``x`` (batch, channel, time)."""
-        return self.readout(self.hidden_spikes(x)[-1].mean(-1))
-
-
-def alif_step(shape: Shape) -> Step:
-    """Training step of SLAYER's ALIF stack."""
-    return _step(AlifNetwork(shape), *shape.data())
-
-
-def firing_rates(shape: Shape) -> dict[str, list[float]]:
-    """Spikes a step in every layer of both networks: silence would be a flattering workload."""
-    x, _ = shape.data()
-    with torch.no_grad():
-        ours = [state.spikes for state in shape.network().hidden_states(x)]
-        theirs = AlifNetwork(shape).hidden_spikes(x)
-    return {
-        name: [round(float(s.float().mean()), 4) for s in layers]
-        for name, layers in (("celif", ours), ("alif", theirs))
-    }
 
 
 def products(shape: Shape) -> Callable[[], None]:

@@ -4,6 +4,7 @@ from export.exporter import to_netx
 from export.model import FixedNetwork, ModelError
 from export.netx import NetxError, write_netx
 from export.netx_read import read_netx
+from export.qat import QuantizedNetwork, quantize
 from export.report import ExportReport
 from export.trace import Trace
 from export.twin import simulate
@@ -13,7 +14,9 @@ __all__ = [
     "FixedNetwork",
     "ModelError",
     "NetxError",
+    "QuantizedNetwork",
     "Trace",
+    "quantize",
     "read_netx",
     "simulate",
     "to_netx",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import loihi2, quantize
+from export import bounds, loihi2, quantization
 from export.checks import ModelError
 from export.encoding import Encoding
 from export.model import CelifLayer, CubaLayer, FixedNetwork
 from export.netx import te_array, write_layer, write_netx
-from export.quantize import Choice, FloatLayer
+from export.qat import QuantizedNetwork
+from export.quantization import Choice, FloatLayer
 from export.report import ExportReport, LayerReport
 from export.stacks import Stack, block_stack, network_stack
 from export.twin import delayed, run_layer, synaptic_sums
@@ -44,7 +46,8 @@ def to_netx(
     ----------
     net
         A :class:`training.Network`, or a sequence of blocks (``block.Dense`` and SLAYER's CUBA
-        ``Dense``), e.g. an ``nn.ModuleList``.
+        ``Dense``), e.g. an ``nn.ModuleList``. What :func:`export.quantize` made has its formats
+        already: it is exported as it is, and the arguments below have no say.
     path
         Where to; an existing file is replaced only by a complete new one.
     calibration
@@ -63,6 +66,51 @@ def to_netx(
     ExportReport
         Formats, errors and bounds of every layer, memory.
     """
+    if isinstance(net, QuantizedNetwork):
+        stack, fixed, choices = _quantized(net)
+    else:
+        stack, fixed, choices = convert(
+            net,
+            calibration,
+            weight_bits=weight_bits,
+            te_bits=te_bits,
+            input_bits=input_bits,
+            permutation=permutation,
+        )
+    write_netx(fixed, path)
+    return _report(fixed, stack, choices, Path(path))
+
+
+def _quantized(net: QuantizedNetwork) -> tuple[Stack, FixedNetwork, list[Choice | None]]:
+    """A quantisation-aware network as it is, its bounds proven anew."""
+    fixed = net.fixed()
+    first = fixed.layers[0]
+    assert isinstance(first, CelifLayer)  # a Network has no others
+    stack = network_stack(net.net, first.weight_bits, first.te_bits)
+    input_range = fixed.encoding.range
+    choices: list[Choice | None] = []
+    for layer in fixed.layers:
+        assert isinstance(layer, CelifLayer)
+        bound = bounds.worst_case(layer, *input_range)
+        choices.append(Choice(layer.fraction_bits, bound.safe, max(bound)))
+        input_range = 0, 1
+    digests = {name: digest(tensor) for name, tensor in stack.tensors.items()}
+    return stack, replace(fixed, digests=digests), choices
+
+
+def convert(
+    net: nn.Module | Iterable[nn.Module],
+    calibration: torch.Tensor | np.ndarray | None,
+    *,
+    weight_bits: int = 8,
+    te_bits: int = 8,
+    input_bits: int = 8,
+    permutation: Iterable[int] | None = None,
+) -> tuple[Stack, FixedNetwork, list[Choice | None]]:
+    """Integers of a network, beside the floats they came from and how their formats were chosen.
+
+    Arguments are those of :func:`to_netx`.
+    """
     if not 2 <= weight_bits <= loihi2.WEIGHT_BITS:
         raise ModelError(f"weight_bits: expected 2..{loihi2.WEIGHT_BITS}, got {weight_bits}")
     if not 2 <= te_bits <= loihi2.TE_BITS_MAX:
@@ -80,8 +128,7 @@ def to_netx(
     order = None if permutation is None else np.asarray(list(permutation), np.int64)
     encoding = _encoding(stack, x, input_bits, order)
     fixed, choices = _integers(stack, encoding, x, weight_bits)
-    write_netx(fixed, path)
-    return _report(fixed, stack, choices, Path(path))
+    return stack, fixed, choices
 
 
 def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
@@ -91,7 +138,7 @@ def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
         raise ModelError(
             f"calibration: expected non-empty (batch, channel, time), got shape {values.shape}"
         )
-    quantize.require_finite("calibration", "x", values, "clean the data")
+    quantization.require_finite("calibration", "x", values, "clean the data")
     return values
 
 
@@ -106,7 +153,7 @@ def _encoding(stack: Stack, x: np.ndarray | None, bits: int, order: np.ndarray |
         )
     # The weights of a CUBA layer are what they are: no scale can be folded into them.
     whole = isinstance(stack.layers[0], CubaLayer)
-    return quantize.choose_encoding(x, bits, order, whole=whole)
+    return quantization.choose_encoding(x, bits, order, whole=whole)
 
 
 def digest(tensor: torch.Tensor) -> str:
@@ -129,7 +176,7 @@ def _integers(
         layer: CelifLayer | CubaLayer
         choice = None
         if isinstance(values, FloatLayer):
-            layer, choice = quantize.choose_layer(values, scale, input_range, inputs)
+            layer, choice = quantization.choose_layer(values, scale, input_range, inputs)
         else:
             layer = values
         layers.append(layer)
@@ -142,7 +189,7 @@ def _integers(
     last = layers[-1]
     readout = None
     if stack.readout is not None:
-        readout = quantize.integer_readout(
+        readout = quantization.integer_readout(
             f"layer {len(layers)}",
             *stack.readout,
             lag=last.lag + 1 - last.delay_shift,
@@ -159,7 +206,7 @@ def write_block(module: Any, handle: h5py.Group) -> None:
     """Write one CE-LIF block on its own, with its own TE, for spiking input of lag 1."""
     (values,) = block_stack(module, None, te_bits=8).layers
     assert isinstance(values, FloatLayer)
-    layer, _ = quantize.choose_layer(values, 1.0, (0, 1), None)
+    layer, _ = quantization.choose_layer(values, 1.0, (0, 1), None)
     write_layer(handle, layer, te_array)
 
 

@@ -1,7 +1,7 @@
 """The netx HDF5 file: its names, its errors, and writing it atomically.
 
 ``FORMAT.md`` specifies every dataset, :mod:`export.netx_read` reads them. Only integers are
-written here; floats become integers in :mod:`export.quantize`.
+written here; floats become integers in :mod:`export.quantization`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model import CelifLayer, Encoding
-from export.quantize import Choice, FloatLayer
+from export.quantization import Choice, FloatLayer
 
 
 @dataclass(frozen=True)

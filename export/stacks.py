@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import quantize
+from export import quantization
 from export.checks import ModelError
 from export.model import CubaLayer
 from export.netx import NetxError
 from export.netx_read import read_layer
-from export.quantize import FloatLayer
+from export.quantization import FloatLayer
 from training.network import Network
 from training.neuron import Neuron
 
@@ -39,7 +39,7 @@ class Stack:
 def _finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
     tensors = {f"{prefix}{name}": p.detach().cpu() for name, p in net.named_parameters()}
     for name, tensor in tensors.items():
-        quantize.require_finite("network", name, tensor.numpy(), "the training diverged")
+        quantization.require_finite("network", name, tensor.numpy(), "the training diverged")
     return tensors
 
 
@@ -60,7 +60,7 @@ def network_stack(net: Network, weight_bits: int, te_bits: int) -> Stack:
             delay_shift=False,
             weight_bits=weight_bits,
             te_bits=te_bits,
-            te_exp=quantize.table_exponent(values["te"], te_bits),
+            te_exp=quantization.table_exponent(values["te"], te_bits),
         )
         for i in range(len(net.layers))
     ]
@@ -174,7 +174,7 @@ def celif_values(module: Any, name: str, lag: int, te_bits: int) -> FloatLayer:
         delay_shift=bool(module.delay_shift),
         weight_bits=neuron.weight_bits,
         te_bits=te_bits,
-        te_exp=quantize.table_exponent(table, te_bits),
+        te_exp=quantization.table_exponent(table, te_bits),
     )
 
 

@@ -90,15 +90,20 @@ class Run:
     saturated: int
 
 
-def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
-    """Exact integer sums (batch, time, neuron) of weights times inputs, in a float type."""
+def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
+    """The narrowest float in which every sum of the layer's weights times inputs is exact."""
     worst = int(np.abs(layer.weight).sum(1).max()) * largest_input
     # Torch can be told to multiply float32 in bfloat16, which is not exact.
     exact = torch.get_float32_matmul_precision() == "highest"
-    dtype = np.float32 if exact and worst < 1 << 24 else np.float64
-    rows = inputs.reshape(-1, layer.inputs).astype(dtype, copy=False)
+    return torch.float32 if exact and worst < 1 << 24 else torch.float64
+
+
+def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
+    """Exact integer sums (batch, time, neuron) of weights times inputs, in a float type."""
+    dtype = exact_type(layer, largest_input)
+    rows = torch.from_numpy(inputs.reshape(-1, layer.inputs)).to(dtype)
     # Through torch, because its BLAS took a third of the time of numpy's.
-    sums = torch.mm(torch.from_numpy(rows), torch.from_numpy(layer.weight.T.astype(dtype)))
+    sums = torch.mm(rows, torch.from_numpy(layer.weight.T).to(dtype))
     return sums.numpy().reshape(*inputs.shape[:2], layer.neurons)
 
 

@@ -1,6 +1,7 @@
 """Everything that can run an exported network, behind one call.
 
-``torch`` runs the dequantised parameters in float32, ``twin`` the integers in the batched twin,
+``torch`` runs the dequantised parameters in float32, and the integers as quantisation-aware
+training does, ``twin`` the integers in the batched twin,
 ``lava`` both in Lava on the CPU, ``loihi2`` the integers on the chip.
 """
 
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from export import FixedNetwork, Trace, simulate
+from export import FixedNetwork, QuantizedNetwork, Trace, simulate
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer
 from export.twin import delayed, synaptic_sums
@@ -137,8 +138,14 @@ def _run_loihi2(net: FixedNetwork, x: np.ndarray) -> Trace:
     raise RuntimeError(_no_loihi2())
 
 
+def run_quantised(net: FixedNetwork, x: np.ndarray) -> Trace:
+    """Run the forward pass of quantisation-aware training."""
+    return QuantizedNetwork.of(net).trace(torch.from_numpy(net.encode(x)))
+
+
 BACKENDS = (
     Backend("torch", "float", run_torch),
+    Backend("torch", "fixed", run_quantised),
     Backend("twin", "fixed", lambda net, x: simulate(net, x, trace=True)),
     Backend("lava", "float", _run_lava("float"), _no_lava),
     Backend("lava", "fixed", _run_lava("fixed"), _no_lava),

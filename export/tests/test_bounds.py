@@ -102,11 +102,25 @@ def test_bound_counts_the_bias():
     assert bounds.worst_case(layer, 0, 1).v == 23 == largest_states(layer, np.ones((1, 6, 1)))[0]
 
 
-def test_spike_that_resets_is_in_the_bound():
-    # Θ0 = 5: every step spikes and forgets; the bound still holds for a neuron that does not.
-    layer = worked_layer(theta0_int=5, te=np.zeros((1, 6), int))
-    assert largest_states(layer, np.ones((1, 6, 1))) == (10, 5)
-    assert bounds.worst_case(layer, 0, 1) == (19, 5)
+# A constant drive, so that only a spike's reset tells one V from another: a bound that forgot the
+# reset would take V[2] for ±1500, and be 250 too small in the end.
+#   Θ0, bias = 1000, 1000    V = 1000 S, 1000, 1500 S, 1000    Θ = 1000, 2000, 999, 2500
+#   Θ0, bias = −2000, −1000  V = −1000 S, −1000, −1500, −1750  Θ = −2000, 2000, 999, 2498
+RESETS = {
+    "up": (1000, 1000, [0, 1, -1, 1], [1000, 2000, 999, 2500]),
+    "down": (-2000, -1000, [0, -4, 1, -1], [-2000, 2000, 999, 2498]),
+}
+
+
+@pytest.mark.parametrize(("theta0", "bias", "te", "theta"), RESETS.values(), ids=RESETS.keys())
+def test_bound_knows_that_a_spike_resets(theta0, bias, te, theta):
+    layer = worked_layer(
+        theta0_int=theta0, te=np.array([te]), te_bits=4, beta_mant=4095, bias_mant=np.array([bias])
+    )
+    run = run_layer(layer, np.zeros((1, 4, 1)), keep=True)
+    assert run.theta[0, :, 0].tolist() == theta
+    assert run.spikes[0, 0, 0] == 1
+    assert bounds.worst_case(replace(layer, weight=layer.weight * 0), 0, 1).theta >= max(theta)
 
 
 @pytest.mark.parametrize("saturating", [False, True], ids=["safe", "unsafe"])

@@ -251,10 +251,11 @@ def test_readout_before_the_last_layer_is_named(path):
 
 def test_refused_file_is_closed(path):
     put(path, "/celif/steps", None)
-    refusal(path)
-    write_netx(rich_network(), path)
+    with pytest.raises(NetxError) as caught:
+        read_netx(path)
     with h5py.File(path, "a") as f:  # fails while anyone holds it open for reading
-        f["celif/steps"][()] = 4
+        f["celif/steps"] = 4
+    assert caught.value.dataset == "/celif/steps"  # the traceback, and all in it, is alive
     read_netx(path)
 
 

@@ -71,6 +71,14 @@ def test_rung_3_lava_fixed_equals_twin(case: Case, targets: list[str]) -> None:
     assert_same_trace(run_on(twin, targets, net, x), run_on(lava, targets, net, x))
 
 
+def test_rung_2_quantised_forward_equals_twin(case: Case, targets: list[str]) -> None:
+    if case.options.get("delay_shift"):
+        pytest.skip("quantisation-aware networks have the paper's timing, unshifted")
+    net, x = case.build()
+    quantised, twin = RUNGS[2].backends
+    assert_same_trace(run_on(twin, targets, net, x), run_on(quantised, targets, net, x))
+
+
 @pytest.mark.parametrize("case", FLOAT_CASES, ids=lambda case: case.name)
 def test_rung_1_lava_float_equals_torch(case: Case, targets: list[str]) -> None:
     net, x = case.build()

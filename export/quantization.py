@@ -66,6 +66,12 @@ def mantissas(values: np.ndarray, exp: int, bits: int) -> np.ndarray:
     return np.clip(np.rint(values * 2.0**exp), -limit, limit).astype(np.int64)
 
 
+def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.ndarray:
+    """Integers nearest to bias · 2^(F − bias_exp), clipped to Loihi's 13 bits."""
+    whole = np.rint(bias * 2.0 ** (fraction_bits - bias_exp))
+    return np.clip(whole, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX).astype(np.int64)
+
+
 def table_exponent(te: np.ndarray, bits: int) -> int:
     """One exponent for a TE table; TE · V is shifted right by it, so it cannot be negative."""
     largest = float(np.abs(te).max())
@@ -120,9 +126,7 @@ def integer_layer(values: FloatLayer, scale: float, fraction_bits: int) -> Celif
         alpha_mant=decay_mantissa(values.name, "alpha", values.alpha),
         beta_mant=decay_mantissa(values.name, "beta", values.beta),
         theta0_int=round(values.theta0 * 2.0**fraction_bits),
-        bias_mant=np.clip(
-            np.rint(bias / 2.0**bias_exp), loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX
-        ).astype(np.int64),
+        bias_mant=bias_mantissas(values.bias, fraction_bits, bias_exp),
         bias_exp=bias_exp,
     )
 

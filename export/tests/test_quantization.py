@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export import bounds, loihi2, quantize
+from export import bounds, loihi2, quantization
 from export.checks import ModelError
-from export.quantize import FloatLayer, choose_encoding, choose_layer, integer_layer
+from export.quantization import FloatLayer, choose_encoding, choose_layer, integer_layer
 from export.tests.strategies import hypothesis_settings, seeds
 from training.scaling import EXPONENT_MAX
 
@@ -30,7 +30,7 @@ def float_layer(rng: np.random.Generator, size: float = 1.0, **change) -> FloatL
         delay_shift=False,
         weight_bits=8,
         te_bits=8,
-        te_exp=quantize.table_exponent(te, 8),
+        te_exp=quantization.table_exponent(te, 8),
     )
     return replace(values, **change)
 
@@ -112,8 +112,8 @@ def test_weight_beyond_eight_bits_is_named(rng):
 
 def test_table_beyond_its_bits_is_named():
     with pytest.raises(ModelError, match=r"te: expected \|TE\| up to 7 for 4 bits, got 7\.5"):
-        quantize.table_exponent(np.array([[7.5]]), 4)
-    assert quantize.table_exponent(np.array([[7.49]]), 4) == 0
+        quantization.table_exponent(np.array([[7.5]]), 4)
+    assert quantization.table_exponent(np.array([[7.49]]), 4) == 0
 
 
 def test_fraction_bits_are_the_most_that_are_proven_safe(rng):
@@ -136,11 +136,11 @@ def test_proof_of_few_bits_gives_way_to_calibration(rng):
     ):
         proven, by_proof = choose_layer(values, 1.0, (0, 4000), None)
     assert by_proof.proven
-    assert proven.fraction_bits < quantize.PROVEN_ENOUGH
+    assert proven.fraction_bits < quantization.PROVEN_ENOUGH
     assert not choice.proven
     assert layer.fraction_bits > proven.fraction_bits
     # The margin is kept: at most half of the register, and one more bit would leave less.
-    assert choice.largest_state * quantize.MARGIN <= loihi2.STATE_MAX
+    assert choice.largest_state * quantization.MARGIN <= loihi2.STATE_MAX
     assert layer.fraction_bits == 16 or choice.largest_state * 4 > loihi2.STATE_MAX
 
 
@@ -170,6 +170,7 @@ GRIDS = {
     "bytes": ([k / 255 for k in range(256)], 8, 8, 1 / 255, False),
     "signed": ([-1, -0.5, 0, 1], 8, 2, 0.5, True),
     "whole": ([0, 3, 7], 8, 3, 1.0, False),
+    "one-outlier": ([k / 2 for k in range(255)] + [40.25], 10, 9, 0.25, False),
     "silence": ([0], 8, 1, 1.0, False),
 }
 
@@ -213,7 +214,7 @@ def test_number_that_is_none_is_named_with_its_place():
     values[1, 2] = values[1, 0] = np.nan
     message = r"net w: expected finite numbers, got nan at \(1, 0\) and 1 more; look at it"
     with pytest.raises(ModelError, match=message):
-        quantize.require_finite("net", "w", values, "look at it")
+        quantization.require_finite("net", "w", values, "look at it")
 
 
 @hypothesis_settings
@@ -227,7 +228,7 @@ def test_number_that_is_none_is_named_with_its_place():
 def test_readout_fits_its_register_and_uses_it(seed, size, bias_size, bits, steps):
     rng = np.random.default_rng(seed)
     weight, bias = rng.normal(0, size, (3, 20)), rng.normal(0, bias_size, 3)
-    readout = quantize.integer_readout("layer 1", weight, bias, 2, bits, steps)
+    readout = quantization.integer_readout("layer 1", weight, bias, 2, bits, steps)
     assert readout.worst_case(steps) <= loihi2.READOUT_MAX
     unit = 2.0**-readout.weight_exp
     assert np.abs(readout.weight * unit - weight).max() <= unit / 2

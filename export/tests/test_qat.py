@@ -1,0 +1,113 @@
+"""Quantisation-aware training: its forward pass is the twin's, and it learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from export import ModelError, QuantizedNetwork, quantize, read_netx, simulate, to_netx
+from export.random_nets import random_network
+from hw_tests.trace import assert_same_trace
+from training import Network
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(1)
+    network = Network(2, (12, 17), 3, 20)
+    with torch.no_grad():
+        for layer in network.layers:
+            layer.weight.mul_(2)
+            layer.bias.uniform_(-0.1, 0.2)
+        network.te.normal_(0, 0.05)
+    return network
+
+
+@pytest.fixture
+def x():
+    return torch.rand(9, 2, 20, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize("bits", [(8, 8), (4, 4), (2, 2), (8, 16)], ids=str)
+def test_forward_is_the_twins(net, x, bits):
+    quantised = quantize(net, x, weight_bits=bits[0], te_bits=bits[1])
+    expected = simulate(quantised.fixed(), x.numpy(), trace=True)
+    assert expected.spikes[1].any()
+    assert_same_trace(expected, quantised.trace(x))
+    readout = quantised.fixed().readout
+    logits = expected.logits * 2.0**-readout.weight_exp / x.shape[2]
+    # float32 divides and multiplies once more than the integers
+    np.testing.assert_allclose(quantised(x).detach().numpy(), logits, rtol=1e-5, atol=1e-6)
+
+
+def test_export_has_the_integers_of_the_forward_pass(net, x, tmp_path):
+    quantised = quantize(net, x, weight_bits=5)
+    with torch.no_grad():
+        quantised.net.layers[1].weight.add_(0.01)
+    report = to_netx(quantised, tmp_path / "q.net")
+    assert len(report.layers) == 2
+    assert_same_trace(
+        quantised.trace(x), simulate(read_netx(tmp_path / "q.net"), x.numpy(), trace=True)
+    )
+
+
+def test_untrained_export_equals_the_float_networks(net, x, tmp_path):
+    to_netx(net, tmp_path / "float.net", calibration=x)
+    to_netx(quantize(net, x), tmp_path / "quantised.net")
+    assert (tmp_path / "float.net").read_bytes() == (tmp_path / "quantised.net").read_bytes()
+
+
+def test_gradient_is_the_float_ones_at_fine_formats(net, x):
+    """With 16-bit TE and graded 8-bit weights set to whole mantissas, both agree closely."""
+    quantised = quantize(net, x, te_bits=16)
+    fixed = quantised.fixed()
+    snapped = QuantizedNetwork.of(fixed)
+    graded = torch.from_numpy(fixed.encode(x.numpy())).float()
+    target = torch.arange(9) % 3
+    F.cross_entropy(snapped(x), target).backward()
+    spikes = graded * fixed.encoding.scale
+    reference = Network(**snapped.net.config)
+    reference.load_state_dict(snapped.net.state_dict())
+    F.cross_entropy(reference(spikes), target).backward()
+    same = torch.equal(
+        torch.from_numpy(snapped.trace(x).spikes[-1]).float(),
+        reference.hidden_states(spikes)[-1].spikes.detach(),
+    )
+    assert same, "the case should be one where float and fixed spike alike"
+    for (name, ours), theirs in zip(
+        snapped.net.named_parameters(), reference.parameters(), strict=True
+    ):
+        scale = theirs.grad.abs().max()
+        assert scale > 0, name
+        # states differ by roundings of 2^−F, gates at their edges may not
+        assert (ours.grad - theirs.grad).abs().max() < 1e-2 * scale, name
+
+
+def test_training_lowers_the_loss_and_leaves_the_original_alone(net, x):
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    quantised = quantize(net, x, weight_bits=3, te_bits=3)
+    target = torch.arange(9) % 3
+    optimizer = torch.optim.Adam(quantised.parameters(), lr=0.02)
+    losses = []
+    for _ in range(40):
+        loss = F.cross_entropy(quantised(x), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]
+    assert_same_trace(simulate(quantised.fixed(), x.numpy(), trace=True), quantised.trace(x))
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+
+
+def test_of_refuses_what_a_network_cannot_be(rng):
+    shifted = random_network(rng, (4, 3), 6, delay_shift=True)
+    with pytest.raises(ModelError, match="expected unshifted CELIF layers"):
+        QuantizedNetwork.of(shifted)
+
+
+def test_quantize_refuses_other_modules(x):
+    with pytest.raises(TypeError, match=r"expected a training\.Network, got Linear"):
+        quantize(torch.nn.Linear(2, 2), x)
