@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 # As the celif command does: torch's and numba's threads take turns, and waiting must not spin.
@@ -11,12 +12,8 @@ import numpy as np
 import pytest
 
 # Lava sets multiprocessing's start method when imported, and fails if someone else came first.
-try:
+with contextlib.suppress(ImportError):
     import lava.magma.runtime.runtime  # noqa: F401
-except ImportError:
-    LAVA = False
-else:
-    LAVA = True
 
 from hw_tests.backends import TARGETS
 from hw_tests.ladder import RUNGS
@@ -26,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--target",
         default="torch,twin,lava",
-        help=f"back ends that the ladder runs on, of {', '.join(TARGETS)}",
+        help=f"what the ladder puts under test, of {', '.join(TARGETS)}",
     )
 
 

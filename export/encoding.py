@@ -45,13 +45,14 @@ class Encoding:
         """Lava's ``num_message_bits``: 0 for plain spikes, which any nonzero value is."""
         return 0 if self.range == (0, 1) else self.bits
 
-    def encode(self, x: np.ndarray, steps: int, permuted: bool = False) -> np.ndarray:
+    def encode(self, x: np.ndarray, steps: int) -> np.ndarray:
         """Graded spikes of ``x``; see :meth:`export.model.FixedNetwork.encode`."""
         x = np.asarray(x)
         if x.ndim != 3 or x.shape[1] != self.channels or not 1 <= x.shape[2] <= steps:
             raise ModelError(
                 f"input: expected (batch, {self.channels}, time) with 1..{steps} "
-                f"time steps, got shape {x.shape}"
+                f"time steps, got shape {x.shape}; time is the last axis; shorten longer samples, "
+                "or export a network with more steps"
             )
         if len(x) == 0:
             raise ModelError(f"input: expected at least one sample, got shape {x.shape}")
@@ -65,7 +66,7 @@ class Encoding:
             return x.astype(np.int32)
         if not np.isfinite(x).all():
             raise ModelError("input: expected finite numbers, got NaN or infinity")
-        if self.permutation is not None and not permuted:
+        if self.permutation is not None:
             if x.shape[2] != steps:
                 raise ModelError(
                     f"input: expected {steps} time steps, because the network permutes them, "

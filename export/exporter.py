@@ -38,7 +38,6 @@ def to_netx(
     weight_bits: int = 8,
     te_bits: int = 8,
     input_bits: int = 8,
-    permutation: Iterable[int] | None = None,
 ) -> ExportReport:
     """Export a network to a netx HDF5 file.
 
@@ -57,9 +56,6 @@ def to_netx(
         Bits of the mantissas: weights 2..8, TE 2..16. Blocks bring their own weight bits.
     input_bits
         Most bits of a graded input spike, 1..16.
-    permutation
-        Order of the time steps that ``encode`` applies, for networks trained on permuted data;
-        ``calibration`` is taken as permuted already.
 
     Returns
     -------
@@ -75,7 +71,6 @@ def to_netx(
             weight_bits=weight_bits,
             te_bits=te_bits,
             input_bits=input_bits,
-            permutation=permutation,
         )
     write_netx(fixed, path)
     return _report(fixed, stack, choices, Path(path))
@@ -105,7 +100,6 @@ def convert(
     weight_bits: int = 8,
     te_bits: int = 8,
     input_bits: int = 8,
-    permutation: Iterable[int] | None = None,
 ) -> tuple[Stack, FixedNetwork, list[Choice | None]]:
     """Integers of a network, beside the floats they came from and how their formats were chosen.
 
@@ -125,8 +119,7 @@ def convert(
         stack = network_stack(net, weight_bits, te_bits)
     else:
         stack = block_stack(net, x, te_bits)
-    order = None if permutation is None else np.asarray(list(permutation), np.int64)
-    encoding = _encoding(stack, x, input_bits, order)
+    encoding = _encoding(stack, x, input_bits)
     fixed, choices = _integers(stack, encoding, x, weight_bits)
     return stack, fixed, choices
 
@@ -136,24 +129,26 @@ def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
     values = np.asarray(x[:CALIBRATION_SAMPLES] if x.ndim else x, np.float64)
     if values.ndim != 3 or values.size == 0:
         raise ModelError(
-            f"calibration: expected non-empty (batch, channel, time), got shape {values.shape}"
+            f"calibration: expected non-empty (batch, channel, time), got shape {values.shape}; "
+            "add the missing axis, e.g. x[:, None, :] for one channel"
         )
     quantization.require_finite("calibration", "x", values, "clean the data")
     return values
 
 
-def _encoding(stack: Stack, x: np.ndarray | None, bits: int, order: np.ndarray | None) -> Encoding:
+def _encoding(stack: Stack, x: np.ndarray | None, bits: int) -> Encoding:
     inputs = stack.layers[0].weight.shape[1]
     if x is None:
-        return Encoding(inputs, 1.0, 1, signed=False, permutation=order)
+        return Encoding(inputs, 1.0, 1, signed=False)
     if x.shape[1] != inputs or x.shape[2] > stack.steps:
         raise ModelError(
             f"calibration: expected (batch, {inputs}, time) with up to {stack.steps} time steps, "
-            f"as the network's TE has, got shape {x.shape}"
+            f"as the network's TE has, got shape {x.shape}; time is the last axis; shorten longer "
+            "samples, or build the network with more steps"
         )
     # The weights of a CUBA layer are what they are: no scale can be folded into them.
     whole = isinstance(stack.layers[0], CubaLayer)
-    return quantization.choose_encoding(x, bits, order, whole=whole)
+    return quantization.choose_encoding(x, bits, stack.permutation, whole=whole)
 
 
 def digest(tensor: torch.Tensor) -> str:
@@ -169,7 +164,7 @@ def _integers(
     scale, input_range = encoding.scale, encoding.range
     inputs = None
     if x is not None:
-        inputs = encoding.encode(x, stack.steps, permuted=True).transpose(0, 2, 1)
+        inputs = encoding.encode(x, stack.steps).transpose(0, 2, 1)
     layers: list[CelifLayer | CubaLayer] = []
     choices: list[Choice | None] = []
     for values in stack.layers:

@@ -248,11 +248,10 @@ class FixedNetwork:
         """The spiking layers and, if there is one, the readout."""
         return (*self.layers, self.readout) if self.readout else self.layers
 
-    def encode(self, x: np.ndarray, permuted: bool = False) -> np.ndarray:
+    def encode(self, x: np.ndarray) -> np.ndarray:
         """Graded spikes (batch, channel, time) of float samples; integers pass as they are.
 
         Permutes, scales, rounds and clips; nothing else in the project does. Integers are
-        checked against the range instead of being clipped. With ``permuted``, the steps of ``x``
-        are in the network's order already.
+        checked against the range instead of being clipped, and taken to be in the network's order.
         """
-        return self.encoding.encode(x, self.steps, permuted)
+        return self.encoding.encode(x, self.steps)

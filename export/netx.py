@@ -38,9 +38,18 @@ REF_DELAY = 1
 class NetxError(ValueError):
     """A file that is not what it should be: which one, where, what was expected and found."""
 
-    def __init__(self, path: str | os.PathLike[str], dataset: str, expected: str, found: str):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        dataset: str,
+        expected: str,
+        found: str,
+        remedy: str = "",
+    ):
         self.path, self.dataset, self.expected, self.found = str(path), dataset, expected, found
-        super().__init__(f"{path}: {dataset}: expected {expected}, found {found}")
+        self.remedy = remedy
+        text = f"{path}: {dataset}: expected {expected}, found {found}"
+        super().__init__(f"{text}; {remedy}" if remedy else text)
 
 
 def write_netx(network: FixedNetwork, path: str | os.PathLike[str]) -> None:

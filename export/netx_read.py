@@ -24,6 +24,8 @@ _PLACES = {
     for dataset, field in fields.items()
 } | {"te": "neuron/te", "bias_mant": "bias", "delay_shift": "delayShift"}
 
+_AGAIN = "export the network again with to_netx"
+
 
 def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
     """Read and validate a network, or raise :class:`NetxError`."""
@@ -55,13 +57,15 @@ class _Reader:
 
     def network(self) -> FixedNetwork:
         if "celif" not in self.f:
-            found = "none: a stock netx file; load it with lava_procs.Network"
-            raise self.error("celif", "the group that export.to_netx writes", found)
+            return self.loose_blocks()
         version = self.integer("celif/version")
         if not 1 <= version <= VERSION:
-            raise self.error("celif/version", f"1..{VERSION}", f"{version}; update celif-lava")
+            remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {_AGAIN}"
+            raise self.error("celif/version", f"1..{VERSION}", str(version), remedy)
         layers = [self.layer(i) for i in range(len(self.group("layer")))]
         readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None
+        if not layers:
+            raise self.error("layer", "a layer that fires", "only a readout", _AGAIN)
         for i, layer in enumerate(layers):
             if isinstance(layer, ReadoutLayer):
                 raise self.error(f"layer/{i}/neuron/type", "a readout only last", "layers after it")
@@ -73,6 +77,32 @@ class _Reader:
             gap=self.integer("celif/gap"),
             encoding=self.encoding(),
             digests={name: self.text(f"celif/source/{name}") for name in self.sources()},
+            path=self.path,
+        )
+
+    def loose_blocks(self) -> FixedNetwork:
+        """Blocks that wrote themselves: their input is spikes, their place in time their order."""
+        kinds = [self.text(f"layer/{i}/neuron/type") for i in range(len(self.group("layer")))]
+        if set(kinds) != {CelifLayer.kind}:
+            found = "none: a stock netx file; load it with lava_procs.Network"
+            if CelifLayer.kind in kinds:
+                found = f"none, and {' '.join(kinds)}: when these shift, only to_netx can write"
+            raise self.error("celif", "the group that export.to_netx writes", found)
+        layers: list[CelifLayer] = []
+        lag = 1
+        for i in range(len(kinds)):
+            layer = self.layer(i)
+            assert isinstance(layer, CelifLayer)
+            layers.append(replace(layer, lag=lag))
+            lag += 1 - layer.delay_shift
+        return self.checked(
+            FixedNetwork,
+            layers=tuple(layers),
+            readout=None,
+            steps=layers[0].te.shape[1],
+            gap=int(any(layer.delay_shift for layer in layers)),
+            encoding=Encoding(layers[0].inputs, 1.0, 1, signed=False),
+            digests={},
             path=self.path,
         )
 
@@ -99,8 +129,9 @@ class _Reader:
         neuron = self.text(f"{at}/neuron/type")
         kinds = {"CELIF": self.celif_layer, "CUBA": self.cuba_layer, "READOUT": self.readout_layer}
         if neuron not in kinds:
-            expected = ", ".join(kinds)
-            raise self.error(f"{at}/neuron/type", expected, f"{neuron!r}, which no twin can run")
+            expected, found = ", ".join(kinds), f"{neuron!r}, which no twin can run"
+            remedy = "export blocks of these with to_netx, load stock files with lava_procs.Network"
+            raise self.error(f"{at}/neuron/type", expected, found, remedy)
         weight = self.array(f"{at}/weight", 2)
         self.equal(f"{at}/shape", self.array(f"{at}/shape", 1).tolist(), [len(weight)])
         self.equal(f"{at}/outFeatures", self.integer(f"{at}/outFeatures"), weight.shape[0])
@@ -156,8 +187,8 @@ class _Reader:
             found = error.found or str(error)
             raise self.error(place, error.expected or "a consistent network", found) from None
 
-    def error(self, name: str, expected: str, found: str) -> NetxError:
-        return NetxError(self.path, f"/{name}", expected, found)
+    def error(self, name: str, expected: str, found: str, remedy: str = "") -> NetxError:
+        return NetxError(self.path, f"/{name}", expected, found, remedy)
 
     def equal(self, name: str, found: object, expected: object) -> None:
         if found != expected:
@@ -167,7 +198,8 @@ class _Reader:
         """The dataset of that name, whose dtype kind must be among ``kinds``."""
         found = self.f.get(name)
         if not isinstance(found, h5py.Dataset):
-            raise self.error(name, "a dataset", "a group" if found is not None else "nothing")
+            what = "a group" if found is not None else "nothing"
+            raise self.error(name, "a dataset", what, _AGAIN)
         if found.dtype.kind not in kinds:
             raise self.error(name, f"a dtype of kind {kinds!r}", f"{found.dtype}")
         return found
@@ -197,7 +229,8 @@ class _Reader:
         if np.ndim(value) != ndim:
             raise self.error(name, f"{ndim} axes", f"shape {np.shape(value)}")
         if not np.isfinite(value).all():
-            raise self.error(name, "whole numbers", "NaN or infinity")
+            remedy = f"the file is damaged, {_AGAIN}"
+            raise self.error(name, "whole numbers", "NaN or infinity", remedy)
         whole = value.astype(np.int64)
         if not np.array_equal(whole, value):
             raise self.error(name, "whole numbers", "fractions")

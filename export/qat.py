@@ -95,7 +95,7 @@ class QuantizedNetwork(nn.Module):
         """The network of a file, with the floats that its integers stand for."""
         layers = _plain_layers(fixed)
         last, widest = cls._readout(fixed), max(layers, key=lambda layer: layer.neurons)
-        first = layers[0]
+        first, order = layers[0], fixed.encoding.permutation
         net = Network(
             fixed.encoding.channels,
             tuple(layer.neurons for layer in layers),
@@ -104,6 +104,7 @@ class QuantizedNetwork(nn.Module):
             alpha=first.alpha_mant / DECAY_ONE,
             beta=first.beta_mant / DECAY_ONE,
             theta0=first.theta0_int * 2.0**-first.fraction_bits,
+            permutation=None if order is None else order.tolist(),
         )
         scale = fixed.encoding.scale
         with torch.no_grad():
@@ -169,7 +170,7 @@ class QuantizedNetwork(nn.Module):
     def _scan(self, x: torch.Tensor, runs: list[Run]) -> tuple[torch.Tensor, FixedNetwork]:
         """Spikes (batch, time, neuron) of the last layer, and the integers that gave them."""
         fixed = self.fixed()
-        graded = fixed.encode(x.detach().numpy(), permuted=True)
+        graded = fixed.encode(x.detach().numpy())
         h = torch.from_numpy(graded.astype(np.float32)).transpose(1, 2)
         scale, largest = fixed.encoding.scale, max(map(abs, fixed.encoding.range))
         for form, synapses in zip(fixed.layers, self.net.layers, strict=True):

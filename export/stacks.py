@@ -34,6 +34,7 @@ class Stack:
     readout: tuple[np.ndarray, np.ndarray] | None
     steps: int
     tensors: dict[str, torch.Tensor]
+    permutation: np.ndarray | None = None
 
 
 def _finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
@@ -64,7 +65,14 @@ def network_stack(net: Network, weight_bits: int, te_bits: int) -> Stack:
         )
         for i in range(len(net.layers))
     ]
-    return Stack(layers, (values["readout.weight"], values["readout.bias"]), net.steps, tensors)
+    order = net.config["permutation"]
+    return Stack(
+        layers,
+        (values["readout.weight"], values["readout.bias"]),
+        net.steps,
+        tensors,
+        None if order is None else np.array(order),
+    )
 
 
 def block_stack(
@@ -73,7 +81,10 @@ def block_stack(
     """Layers of a sequence of blocks; ``x`` (batch, channel, time) shows them their input."""
     modules = _members(blocks)
     if not modules:
-        raise ModelError("network: expected at least one block, got none")
+        raise ModelError(
+            "network: expected at least one block, got none; pass the blocks in their order, or a "
+            "training.Network"
+        )
     tensors: dict[str, torch.Tensor] = {}
     for i, module in enumerate(modules):
         _check_block(module, f"layer {i}")
@@ -102,12 +113,21 @@ def block_stack(
 def _members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
     if hasattr(blocks, "export_hdf5"):
         return [blocks]
-    return list(blocks.children() if isinstance(blocks, nn.Module) else blocks)
+    if isinstance(blocks, nn.Module):
+        return list(blocks.children())
+    if not isinstance(blocks, Iterable):
+        raise ModelError(
+            f"network: expected a training.Network or a sequence of blocks, got "
+            f"{type(blocks).__name__}; pass the blocks in their order"
+        )
+    return list(blocks)
 
 
 def _check_block(module: Any, name: str) -> None:
     neuron = getattr(module, "neuron", None)
-    if neuron is None or not hasattr(module, "export_hdf5") or not hasattr(module, "synapse"):
+    # SLAYER's Affine block has all but the last: it sends currents, not spikes.
+    parts = ("export_hdf5", "synapse", "delay_shift")
+    if neuron is None or not all(hasattr(module, part) for part in parts):
         raise ModelError(
             f"{name}: expected a CELIF or SLAYER CUBA Dense block, got {type(module).__name__}; "
             "pass the blocks themselves, in their order"
@@ -147,7 +167,7 @@ def _show(modules: list[Any], x: np.ndarray) -> None:
     if x.shape[1] != channels:
         raise ModelError(
             f"calibration: expected (batch, {channels}, time), as many channels as the first "
-            f"block has inputs, got shape {x.shape}"
+            f"block has inputs, got shape {x.shape}; time is the last axis, transpose if it is not"
         )
     h = torch.as_tensor(x, dtype=torch.float32)
     for module in modules:

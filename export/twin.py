@@ -7,6 +7,7 @@ float BLAS, which is exact while every partial sum stays below the mantissa.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from export.cuba import CubaParams, CubaState
 from export.fixed_point import IntParams, State
 from export.loihi2 import CURRENT_SHIFT, STATE_MAX
 from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer
+from export.netx_read import read_netx
 from export.trace import Trace
 from training import compiled
 
@@ -147,18 +149,27 @@ def _chunk(net: FixedNetwork, x: np.ndarray, keep: bool) -> tuple[np.ndarray, li
     return counts @ net.readout.weight.T + net.readout.bias * x.shape[2], runs
 
 
-def simulate(net: FixedNetwork, x: np.ndarray, trace: bool = False) -> Trace:
+def simulate(
+    net: str | os.PathLike[str] | FixedNetwork, x: np.ndarray, trace: bool = False
+) -> Trace:
     """Run ``net`` on samples and return its logits, and every state if ``trace``.
 
     Parameters
     ----------
     net
-        From :func:`export.read_netx`.
+        A file that :func:`export.to_netx` wrote, or the network itself.
     x
         Samples (batch, channel, time): graded spikes as integers, or floats to be encoded.
     trace
         Also return spikes, V and Θ of every layer at every step; memory grows with all of them.
     """
+    if isinstance(net, (str, os.PathLike)):
+        net = read_netx(net)
+    elif not isinstance(net, FixedNetwork):
+        raise TypeError(
+            f"net: expected a FixedNetwork or the path of its file, got {type(net).__name__}; "
+            "export the network with to_netx first"
+        )
     x = net.encode(x)
     widest = max(layer.neurons for layer in net.all_layers)
     size = max(1, _CHUNK_BYTES // (8 * x.shape[2] * widest))

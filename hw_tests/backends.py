@@ -120,7 +120,7 @@ def _run_lava(precision: str) -> Callable[[FixedNetwork, np.ndarray], Trace]:
 
 def _no_lava() -> str | None:
     if importlib.util.find_spec("lava") is None or importlib.util.find_spec("lava.magma") is None:
-        return "Lava is not installed; pip install celif-lava[lava] on Python 3.10"
+        return "Lava is not installed; pip install 'celif-lava[lava]' on Python 3.10"
     return None
 
 

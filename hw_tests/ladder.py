@@ -5,7 +5,7 @@ rung  compared                                                       must
 ====  =============================================================  ===========================
 0     float reference, fused kernel                                  same spikes, gradients close
 1     PyTorch with the file's dequantised parameters, Lava float     equal V, Θ, S
-2     quantisation-aware forward, integer twin                       equal integers
+2     integer twin, quantisation-aware forward                       equal integers
 3     integer twin, Lava fixed                                       equal V, Θ, S
 4     Lava fixed, Loihi 2                                            equal
 ====  =============================================================  ===========================
@@ -29,26 +29,34 @@ from hw_tests.trace import compare
 from training import fused, reference
 from training.functional import WIDTH
 
+CHIP = 4
+"""The rung that needs a Loihi."""
+
+UNASKED, UNAVAILABLE, INAPPLICABLE = "not asked for", "not available", "not applicable"
+
 GRADIENT_TOLERANCE = 1e-4
 """Relative to the largest gradient: sums of T·batch float32 terms in another order."""
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A pair to compare, and the targets it needs."""
+    """A pair to compare: the reference, which needs no asking for, and what is under test."""
 
     number: int
     compared: str
     backends: tuple[Backend, ...]
 
+    @property
+    def target(self) -> str:
+        """The target under test."""
+        return self.backends[-1].target
+
     def why_not(self, targets: Collection[str]) -> str | None:
         """Why the rung does not run with these targets, or None."""
-        for needed in self.backends:
-            if needed.target not in targets:
-                return f"target {needed.target} was not asked for"
-            if (reason := needed.missing()) is not None:
-                return reason
-        return None
+        if self.target not in targets:
+            return f"target {self.target} was not asked for"
+        reasons = (needed.missing() for needed in self.backends)
+        return next((reason for reason in reasons if reason is not None), None)
 
 
 RUNGS = (
@@ -60,8 +68,8 @@ RUNGS = (
     ),
     Rung(
         2,
-        "quantisation-aware forward ↔ twin",
-        (backend("torch", "fixed"), backend("twin", "fixed")),
+        "integer twin ↔ quantisation-aware forward",
+        (backend("twin", "fixed"), backend("torch", "fixed")),
     ),
     Rung(3, "integer twin ↔ Lava fixed", (backend("twin", "fixed"), backend("lava", "fixed"))),
     Rung(4, "Lava fixed ↔ Loihi 2", (backend("lava", "fixed"), backend("loihi2", "fixed"))),
@@ -76,6 +84,8 @@ class Result:
     compared: str
     verdict: str
     detail: str = ""
+    why: str = ""
+    """Of a rung that did not run: ``not asked for``, ``not available`` or ``not applicable``."""
     steps: int = 0
     values: int = 0
     mismatches: int = 0
@@ -96,19 +106,20 @@ def climb(
 
 
 def _try(rung: Rung, net: FixedNetwork, x: np.ndarray, targets: Collection[str]) -> Result:
-    reason = rung.why_not(targets)
-    floats = any(b.arithmetic == "float" for b in rung.backends)
-    if reason is None and floats and not all(isinstance(la, CelifLayer) for la in net.layers):
-        reason = "the network has CUBA layers, which run in fixed point only"
-    if reason is not None:
-        return Result(rung.number, rung.compared, "not run", reason)
+    def not_run(reason: str, why: str) -> Result:
+        return Result(rung.number, rung.compared, "not run", reason, why)
+
+    if any(b.arithmetic == "float" for b in rung.backends) and not _all_celif(net):
+        return not_run("the network has CUBA layers, which run in fixed point only", INAPPLICABLE)
+    if (reason := rung.why_not(targets)) is not None:
+        return not_run(reason, UNAVAILABLE if rung.target in targets else UNASKED)
     if rung.number == 0:
         return _kernels(rung, net, x)
     first, second = rung.backends
     try:
         outcome = compare(first.run(net, x), second.run(net, x))
     except ModelError as error:  # a back end that knows fewer kinds of network
-        return Result(rung.number, rung.compared, "not run", str(error))
+        return not_run(str(error), INAPPLICABLE)
     return Result(
         rung.number,
         rung.compared,
@@ -118,6 +129,10 @@ def _try(rung: Rung, net: FixedNetwork, x: np.ndarray, targets: Collection[str])
         values=outcome.values,
         mismatches=outcome.mismatches,
     )
+
+
+def _all_celif(net: FixedNetwork) -> bool:
+    return all(isinstance(layer, CelifLayer) for layer in net.layers)
 
 
 def _kernels(rung: Rung, net: FixedNetwork, x: np.ndarray) -> Result:

@@ -50,12 +50,13 @@ def _pairs(expected: Trace, found: Trace) -> list[tuple[int, str, np.ndarray, np
             f"traces: expected {len(expected.spikes)} layers, found {len(found.spikes)}"
         )
     pairs = []
-    for name in VARIABLES:
-        ours, theirs = getattr(expected, name), getattr(found, name)
-        if ours is None or theirs is None:
-            continue
-        for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+    for layer, (ours, theirs) in enumerate(zip(_layers(expected), _layers(found), strict=True)):
+        for name in VARIABLES:
+            a, b = ours[name], theirs[name]
+            # Lava does not show the states of a stock LIF, which has no threshold of its own.
             if a is None or b is None:
+                if ours["theta"] is not None or theirs["theta"] is not None:
+                    raise ValueError(f"traces: layer {layer} {name}: expected it in both, got none")
                 continue
             if a.shape != b.shape:
                 raise ValueError(
@@ -63,6 +64,12 @@ def _pairs(expected: Trace, found: Trace) -> list[tuple[int, str, np.ndarray, np
                 )
             pairs.append((layer, name, a, b))
     return pairs
+
+
+def _layers(trace: Trace) -> list[dict[str, np.ndarray | None]]:
+    """Every layer's variables by name."""
+    columns = [getattr(trace, name) or [None] * len(trace.spikes or ()) for name in VARIABLES]
+    return [dict(zip(VARIABLES, layer, strict=True)) for layer in zip(*columns, strict=True)]
 
 
 def compare(expected: Trace, found: Trace) -> Comparison:

@@ -71,6 +71,7 @@ def guard(
     results, result = fork.Pipe(duplex=False)
     worker = fork.Process(target=_work, args=(function, folder, os.getpid(), result))
     worker.start()
+    result.close()  # so that a worker killed in mid-send ends the message, and nobody waits for it
     with contextlib.suppress(OSError):  # the worker does so too; who comes first is open
         os.setpgid(worker.pid or 0, worker.pid or 0)
     outcome = _await(worker, results, stopped, caller, time.monotonic() + timeout)
@@ -97,12 +98,16 @@ def _await(
     caller: int,
     deadline: float,
 ) -> Outcome:
+    sources = [results, stopped]
     while True:
         left = deadline - time.monotonic()
         exitcode = worker.exitcode  # before the results, which it sends before it ends
-        ready = connection.wait([results, stopped], max(0, min(left, POLL)))
+        ready = connection.wait(sources, max(0, min(left, POLL)))
         if results in ready:
-            return results.recv()
+            try:
+                return results.recv()
+            except (EOFError, OSError):  # it died before the end of its message
+                sources.remove(results)
         if stopped in ready or os.getppid() != caller:
             return Outcome("stopped", None)
         if exitcode is not None:
@@ -115,6 +120,8 @@ def _work(
     function: Callable[[], Any], folder: str, guard: int, result: connection.Connection
 ) -> None:
     os.setpgid(0, 0)
+    # Nor may what the worker forks, and leaves behind, hold the pipe open.
+    os.register_at_fork(after_in_child=result.close)
     threading.Thread(target=_die_with, args=(guard,), daemon=True).start()
     # Managers keep their sockets here; killed, they could not remove a folder of their own.
     multiprocessing.current_process()._config["tempdir"] = folder  # type: ignore[attr-defined]

@@ -94,7 +94,7 @@ def _unpack(outcome: Outcome, what: str, timeout: float, log: IO[bytes]) -> Any:
         raise LavaRunError(f"{what}: {value}")
     if kind == "timeout":
         raise LavaTimeoutError(
-            f"{what}: not finished after {timeout:.0f} s; stopped it and all its processes. "
+            f"{what}: not finished after {timeout:g} s; stopped it and all its processes. "
             "If it was only slow, give it a longer timeout"
         )
     log.seek(0)

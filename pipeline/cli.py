@@ -1,7 +1,8 @@
 """The ``celif`` command.
 
-Exit codes: 0 all is well, 1 a comparison found a difference or a promise was missed, 2 bad input.
-Tables and progress go to standard error; ``--json`` prints one JSON document to standard output.
+Exit codes: 0 all is well, 1 a difference or a missed promise, 2 bad input or setup, 3 the run
+failed, 4 incomplete; :mod:`pipeline.exits` has the whole table. Tables and progress go to
+standard error; ``--json`` prints one JSON document to standard output.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 # Two pools of threads, torch's and numba's, take turns; a waiting one must not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import numpy as np
 import typer
 
-from pipeline import console
+from pipeline import console, exits
 from training import tasks
 
 app = typer.Typer(
-    help="From a CE-LIF network in PyTorch to Intel's Loihi, through Lava.",
+    epilog=exits.EPILOG,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,44 +48,28 @@ def _print(result: dict[str, Any], as_json: bool) -> None:
         sys.stdout.write(json.dumps(result, indent=1) + "\n")
 
 
-def _samples(
-    task: str | None, data: Path | None, file: Path | None, count: int | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Inputs in the network's order, and labels where they are known."""
-    if (task is None) == (file is None):
-        raise ValueError("samples: expected either --task or --input, got both or neither")
-    if file is not None:
-        if not file.is_file():
-            raise FileNotFoundError(f"--input {file}: no such file")
-        return np.load(file, allow_pickle=False)[:count], None
-    test = tasks.load(task or "", data).test
-    return test.x.numpy()[:count], test.y.numpy()[:count]
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"celif {version()}\n")
+        raise typer.Exit
 
 
-def _save_trace(trace: Any, path: Path | None) -> None:
-    if path is None:
-        return
-    from training.files import atomic_file
-
-    arrays = {"logits": trace.logits}
-    for name in ("spikes", "v", "theta"):
-        for i, values in enumerate(getattr(trace, name) or ()):
-            if values is not None:
-                arrays[f"{name}/{i}"] = values
-    with atomic_file(path) as draft, draft.open("wb") as f:
-        np.savez_compressed(f, **arrays)
+def version() -> str:
+    """Version of what is installed; unknown where celif is only a folder on the path."""
+    try:
+        return metadata.version("celif-lava")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
-def _predictions(trace: Any, labels: np.ndarray | None) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "samples": len(trace.logits),
-        "predictions": trace.predictions.tolist(),
-    }
-    if labels is not None:
-        result["accuracy"] = float((trace.predictions == labels).mean())
-    accuracy = f", accuracy {result['accuracy']:.2%}" if labels is not None else ""
-    console.console.print(f"{result['samples']} samples{accuracy}")
-    return result
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """From a CE-LIF network in PyTorch to Intel's Loihi, through Lava."""
 
 
 @app.command()
@@ -99,17 +84,19 @@ def demo(
 
     outcome = stages.run(out, quick=quick, seed=seed)
     _print(outcome.to_dict(), as_json)
-    console.console.print(f"Page: {outcome.page}   network: {outcome.network}")
+    console.say(f"Page: {outcome.page}   network: {outcome.network}")
     for failure in outcome.failures:
-        console.console.print(f"[bold red]missed[/] {failure}")
+        console.fail(f"missed: {failure}")
     if outcome.failures:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.DIFFERENCE)
 
 
 @app.command()
 def train(
     task: Annotated[str, typer.Option(help=f"What to learn: {', '.join(tasks.NAMES)}.")] = "digits",
-    out: OutFolder = Path("runs/digits"),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run; default runs/TASK.")
+    ] = None,
     hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "64,88,88",
     epochs: Annotated[int, typer.Option(min=1)] = 100,
     batch: Annotated[int, typer.Option(min=1)] = 64,
@@ -129,6 +116,7 @@ def train(
         raise ValueError(f"--hidden: expected numbers such as 64,88,88, got {hidden!r}") from None
     memory.keep_freed_memory()
     loaded = tasks.load(task, data)
+    out = Path("runs", task) if out is None else out
     recipe = trainer.Recipe(epochs=epochs, batch=batch, lr=lr, seed=seed)
     net = trainer.start(loaded, widths, recipe, dropout=dropout)
     if not resume and (out / trainer.LAST).exists():
@@ -136,14 +124,14 @@ def train(
     with console.training_bar() as bar:
         training = trainer.Trainer(net, loaded, recipe, out, bar)
         if resume and training.resume():
-            console.console.print(f"resumed after epoch {len(training.history)}")
+            console.say(f"resumed after epoch {len(training.history)}")
         net = training.run()
     result = {
         "parameters": net.num_parameters,
         "checkpoint": str(out / trainer.LAST),
         **training.history[-1],
     }
-    console.console.print(
+    console.say(
         f"{net.num_parameters:,} parameters, validation {result['validation']:.2%}: "
         f"{result['checkpoint']}"
     )
@@ -159,20 +147,27 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Test accuracy: of a checkpoint in float, of a netx file in the integer twin."""
-    from export import read_netx, simulate
+    from export import read_netx
+    from pipeline.samples import run_twin
     from training import checkpoint, trainer
 
     test = tasks.load(task, data).test
     test = tasks.Split(test.x[:samples], test.y[:samples])
+    result: dict[str, Any] = {"kind": "float", "samples": len(test)}
     if model.suffix == ".pt":
-        accuracy = trainer.evaluate(checkpoint.load(model), test)
-        kind = "float"
+        result["accuracy"] = trainer.evaluate(checkpoint.load(model), test)
+        counted = ""
     else:
-        fixed = read_netx(model)
-        predictions = simulate(fixed, fixed.encode(test.x.numpy(), permuted=True)).predictions
-        accuracy, kind = float((predictions == test.y.numpy()).mean()), "fixed"
-    console.console.print(f"{model}: {kind}, {len(test)} test samples, accuracy {accuracy:.2%}")
-    _print({"kind": kind, "samples": len(test), "accuracy": accuracy}, as_json)
+        trace = run_twin(read_netx(model), test.x.numpy())
+        hits = trace.predictions == test.y.numpy()
+        result |= {"kind": "fixed", "accuracy": float(hits.mean())}
+        result["saturations"] = trace.saturations
+        counted = f", {sum(trace.saturations or ()):,} saturations"
+    console.say(
+        f"{model}: {result['kind']}, {len(test)} test samples, "
+        f"accuracy {result['accuracy']:.2%}{counted}"
+    )
+    _print(result, as_json)
 
 
 @app.command()
@@ -188,15 +183,14 @@ def export(
     from export import to_netx
     from training import checkpoint
 
-    content = checkpoint.read(source)
-    task = tasks.load(content.get("task", "digits"), data)
+    net = checkpoint.load(source)
+    task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
     report = to_netx(
-        checkpoint.build(content),
+        net,
         output,
         calibration=task.train.x,
         weight_bits=weight_bits,
         te_bits=te_bits,
-        permutation=task.permutation,
     )
     console.show_export(report)
     _print(report.to_dict(), as_json)
@@ -222,23 +216,31 @@ def verify(
     input: Input = None,
     samples: Samples = None,
     lava_samples: Annotated[int, typer.Option(min=1, help="Samples that climb the ladder.")] = 4,
-    target: Annotated[str, typer.Option(help="Back ends, of torch,twin,lava,loihi2.")] = (
-        "torch,twin,lava"
-    ),
+    target: Annotated[
+        str | None,
+        typer.Option(help="Compare only these, of torch,twin,lava,loihi2; default all but loihi2."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Climb the parity ladder and measure the gap to the float network."""
+    from pipeline import samples as inputs
     from pipeline.verify import verify as climb
     from training import checkpoint
 
-    x, y = _samples(task, data, input, samples)
+    x, y = inputs.load(task, data, input, samples)
     source = None if against is None else checkpoint.load(against)
-    targets = [name.strip() for name in target.split(",") if name.strip()]
+    targets = [n.strip() for n in (target or "torch,twin,lava").split(",") if n.strip()]
+    console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")
     result = climb(net, source, x, y, targets=targets, lava_samples=lava_samples)
     console.show_verification(result)
     _print(result.to_dict(), as_json)
-    if not result.equal or (result.gap is not None and not result.gap.same_source):
-        raise typer.Exit(1)
+    differs = any(rung.verdict == "DIFFERS" for rung in result.rungs)
+    if differs or (result.gap is not None and not result.gap.same_source):
+        raise typer.Exit(exits.DIFFERENCE)
+    # Who names targets leaves the others out on purpose; what was asked for must have run.
+    if not result.equal or not (target or result.complete):
+        console.warn("incomplete: no difference was found, but a rung that applies did not run")
+        raise typer.Exit(exits.INCOMPLETE)
 
 
 @app.command()
@@ -253,13 +255,12 @@ def simulate(
 ) -> None:
     """Run a netx file in the batched integer twin."""
     from export import read_netx
-    from export import simulate as run_twin
+    from pipeline import samples as inputs
 
-    x, y = _samples(task, data, input, samples)
-    fixed = read_netx(net)
-    trace = run_twin(fixed, fixed.encode(x, permuted=task is not None), trace=output is not None)
-    _save_trace(trace, output)
-    _print(_predictions(trace, y), as_json)
+    x, y = inputs.load(task, data, input, samples)
+    trace = inputs.run_twin(read_netx(net), x, trace=output is not None)
+    inputs.save_trace(trace, output)
+    _print(inputs.summary(trace, y), as_json)
 
 
 @app.command()
@@ -275,24 +276,22 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a netx file in Lava on this CPU."""
-    from export import read_netx
     from lava_procs import run as run_lava
+    from pipeline import samples as inputs
 
-    x, y = _samples(task, data, input, samples)
-    fixed = read_netx(net)
-    graded = fixed.encode(x, permuted=task is not None)
-    trace = run_lava(net, graded, precision=precision, timeout=timeout)
-    _save_trace(trace, output)
-    _print(_predictions(trace, y), as_json)
+    x, y = inputs.load(task, data, input, samples)
+    with console.progress_bar("steps") as report:
+        trace = run_lava(net, x, precision=precision, timeout=timeout, progress=report)
+    inputs.save_trace(trace, output)
+    _print(inputs.summary(trace, y), as_json)
 
 
 def main() -> None:
-    """Run a command; bad input ends in one line and exit code 2, not in a traceback."""
+    """Run a command and exit with its code; what the user can mend ends in one line."""
     try:
         app()
-    except (ValueError, FileNotFoundError, FileExistsError, RuntimeError, TimeoutError) as error:
-        console.console.print(f"[bold red]celif:[/] {error}", soft_wrap=True, markup=True)
-        sys.exit(2)
+    except Exception as error:
+        sys.exit(exits.explain(error))
 
 
 if __name__ == "__main__":

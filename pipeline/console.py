@@ -1,4 +1,7 @@
-"""What the commands show: tables, and a progress bar for training."""
+"""What the commands show: lines, tables and progress bars, all on standard error.
+
+Rich reads ``[…]`` as markup, so whatever comes from outside (paths, names, errors) is escaped.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,7 +25,54 @@ from pipeline.verify import Gap, Verification
 from training import trainer
 
 # Notices go to standard error, so that --json owns standard output.
-console = Console(stderr=True, highlight=False)
+console = Console(stderr=True, highlight=False, emoji=False)
+
+
+def say(line: str) -> None:
+    """Print a line as it is, whatever its length: paths and commands in it can be copied."""
+    console.print(escape(line), soft_wrap=True)
+
+
+def notice(line: str) -> None:
+    """Print a line for who waits; nothing without a terminal."""
+    if console.is_terminal:
+        say(line)
+
+
+def warn(line: str) -> None:
+    """Print a line that the user should not miss."""
+    console.print(f"[yellow]warning:[/] {escape(line)}", soft_wrap=True)
+
+
+def fail(line: str) -> None:
+    """Print why the command ends."""
+    console.print(f"[bold red]celif:[/] {escape(line)}", soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show ``report(done, total)``; nothing without a terminal.
+
+    It has no thread and leaves ``sys.stderr`` alone, because Lava's processes are forked meanwhile.
+    """
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn())
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as bar:
+        task = bar.add_task(unit, total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, refresh=True)
+
+        yield report
 
 
 @contextmanager
@@ -68,12 +119,14 @@ def _epoch_line(progress: trainer.Progress) -> None:
 
 def show_export(report: ExportReport) -> None:
     """Print the formats and errors of an export."""
-    table = Table(title=f"{report.path}  ({report.file_bytes:,} bytes)", title_justify="left")
+    table = Table(
+        title=f"{escape(str(report.path))}  ({report.file_bytes:,} bytes)", title_justify="left"
+    )
     for name in ("layer", "shape", "F", "range", "headroom", "weight", "TE", "bias"):
         table.add_column(name, justify="right" if name != "layer" else "left")
     for layer in report.layers:
         table.add_row(
-            layer.name,
+            escape(layer.name),
             f"{layer.neurons}×{layer.inputs}",
             str(layer.fraction_bits),
             "proven" if layer.proven else "calibrated",
@@ -95,11 +148,11 @@ def show_verification(result: Verification) -> None:
         ran = rung.verdict != "not run"
         verdict = f"[{colour[rung.verdict]}]{rung.verdict}[/]"
         counts = [f"{n:,}" if ran else "" for n in (rung.steps, rung.values, rung.mismatches)]
-        table.add_row(str(rung.rung), rung.compared, *counts, verdict)
+        table.add_row(str(rung.rung), escape(rung.compared), *counts, verdict)
     console.print(table)
     for rung in result.rungs:
         if rung.detail:
-            console.print(f"rung {rung.rung} {rung.verdict}: {rung.detail}")
+            say(f"rung {rung.rung} {rung.verdict}: {rung.detail}")
     if result.gap is not None:
         show_gap(result.gap)
 

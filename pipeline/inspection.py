@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from export import FixedNetwork
+from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer, Layer
-from pipeline.console import console
+from pipeline.console import console, say
 
 _CELIF = (
     "fraction_bits", "weight_bits", "weight_exp", "te_bits", "te_exp", "bias_exp",
     "alpha_mant", "beta_mant", "theta0_int", "shift",
 )  # fmt: skip
-_COLUMNS = (
-    "name", "type", "inputs", "neurons", "lag", "fraction_bits", "weight_exp", "te_exp",
-    "alpha_mant", "beta_mant", "theta0_int",
-)  # fmt: skip
+_COLUMNS = {
+    "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
+    "F": "fraction_bits", "W exp": "weight_exp", "TE exp": "te_exp",
+    "α": "alpha_mant", "β": "beta_mant", "Θ0": "theta0_int",
+}  # fmt: skip
+_KEY = (
+    "F: fraction bits of V and Θ; W = mantissa · 2^−(W exp), TE likewise;\n"
+    f"α, β in units of 1/{DECAY_ONE}, Θ0 of 2^−F"
+)
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
@@ -56,14 +64,18 @@ def show(about: dict[str, Any]) -> None:
     """Print the description as a table."""
     code = about["input"]
     sign = "±" if code["signed"] else ""
-    console.print(
+    say(
         f"{about['path']}: {about['steps']} steps, period {about['steps'] + about['gap']}; "
         f"input of {code['channels']} × {sign}{code['bits']} bits, unit {code['scale']:.6g}"
         + (", permuted" if code["permuted"] else "")
     )
-    table = Table()
-    for name in _COLUMNS:
-        table.add_column(name, justify="left" if name in ("name", "type") else "right")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in _COLUMNS:
+        # Folded, not cut off, where a terminal is too narrow.
+        justify: Any = "left" if title in ("layer", "type") else "right"
+        table.add_column(title, justify=justify, overflow="fold")
     for layer in about["layers"]:
-        table.add_row(*(str(layer.get(name, "")) for name in _COLUMNS))
+        shown = {**layer, "shape": f"{layer['neurons']}×{layer['inputs']}"}
+        table.add_row(*(escape(str(shown.get(name, ""))) for name in _COLUMNS.values()))
     console.print(table)
+    say(_KEY)

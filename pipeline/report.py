@@ -132,7 +132,7 @@ def picture(
 ) -> Figure:
     """Input, spikes, and membrane and threshold in float and fixed, of the first test sample."""
     x = task.test.x[:1]
-    trace = simulate(fixed, fixed.encode(x.numpy(), permuted=True), trace=True)
+    trace = simulate(fixed, fixed.encode(x.numpy()), trace=True)
     figure, axes = plt.subplots(
         4, 1, figsize=(9, 10), height_ratios=(0.8, 2.2, 1.6, 1.2), layout="constrained"
     )

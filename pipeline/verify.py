@@ -12,6 +12,7 @@ import torch
 
 from export import FixedNetwork, Trace, read_netx, simulate
 from export.exporter import digest
+from hw_tests import ladder
 from hw_tests.ladder import Result, climb
 from hw_tests.trace import firing_rates
 from training import Network
@@ -54,14 +55,21 @@ class Verification:
 
     @property
     def equal(self) -> bool:
-        """Whether no rung that ran found a difference, and at least one ran."""
-        ran = [result for result in self.rungs if result.verdict != "not run"]
-        return bool(ran) and all(result.verdict == "equal" for result in ran)
+        """Whether every rung that was asked for ran, at least one, and found no difference."""
+        asked = [r for r in self.rungs if r.why not in (ladder.UNASKED, ladder.INAPPLICABLE)]
+        return bool(asked) and all(result.verdict == "equal" for result in asked)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every rung below the chip ran that the network has a use for."""
+        below = self.rungs[: ladder.CHIP]
+        return not any(result.why in (ladder.UNASKED, ladder.UNAVAILABLE) for result in below)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "equal": self.equal,
+            "complete": self.complete,
             "rungs": [result.to_dict() for result in self.rungs],
             "gap": None if self.gap is None else asdict(self.gap),
         }
@@ -91,13 +99,22 @@ def verify(
         Back ends of the ladder.
     """
     fixed = path if isinstance(path, FixedNetwork) else read_netx(path)
-    samples = np.asarray(x)
-    graded = fixed.encode(samples, permuted=True)
+    graded = fixed.encode(np.asarray(x))
     rungs = climb(fixed, graded[:lava_samples], targets)
     gap = None
     if net is not None:
+        samples = as_floats(fixed, np.asarray(x))
         gap = measure_gap(fixed, net, samples, graded, None if y is None else np.asarray(y))
     return Verification(tuple(rungs), gap)
+
+
+def as_floats(fixed: FixedNetwork, x: np.ndarray) -> np.ndarray:
+    """Samples as the float network takes them; graded spikes are scaled, and put back in order."""
+    if not (np.issubdtype(x.dtype, np.integer) or x.dtype == bool):
+        return x
+    order = fixed.encoding.permutation
+    values = x * fixed.encoding.scale
+    return values if order is None else values[:, :, np.argsort(order)]
 
 
 @torch.no_grad()
@@ -110,16 +127,19 @@ def measure_gap(
     chunk: int = 128,
 ) -> Gap:
     """Compare the float network with the twin, spike by spike."""
+    _check_same_shape(fixed, net)
+    was_training = net.training
     net.eval()
     float_predictions, fixed_predictions, tallies = [], [], []
     for start in range(0, len(samples), chunk):
         part = slice(start, start + chunk)
-        x = torch.as_tensor(samples[part], dtype=torch.float32)
+        x = torch.as_tensor(samples[part], dtype=net.te.dtype)
         spikes = [state.spikes.numpy() for state in net.hidden_states(x)]
         float_predictions.append(net(x).argmax(1).numpy())
         trace = simulate(fixed, graded[part], trace=True)
         fixed_predictions.append(trace.predictions)
         tallies.append(_tally(trace, spikes))
+    net.train(was_training)
     ours, theirs = np.concatenate(float_predictions), np.concatenate(fixed_predictions)
     # agreement, rates: means weighted by samples; fired: any sample; saturations: sum
     weights = np.array([len(p) for p in float_predictions]) / len(samples)
@@ -147,6 +167,18 @@ def measure_gap(
         accuracy_fixed=None if labels is None else float((theirs == labels).mean()),
         layers=tuple(layers),
     )
+
+
+def _check_same_shape(fixed: FixedNetwork, net: Network) -> None:
+    if not isinstance(net, Network):
+        raise TypeError(f"net: expected a training.Network, got {type(net).__name__}; pass None")
+    ours = [fixed.encoding.channels, *(layer.neurons for layer in fixed.all_layers)]
+    theirs = [net.in_features, *net.config["hidden"], net.config["classes"]]
+    if ours != theirs or fixed.steps != net.steps:
+        raise ValueError(
+            f"net: expected widths {ours} and {fixed.steps} steps, as {fixed.path or 'the file'} "
+            f"has, got {theirs} and {net.steps}; pass the network it was exported from"
+        )
 
 
 def _tally(trace: Trace, float_spikes: list[np.ndarray]) -> list[tuple[Any, ...]]:

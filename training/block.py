@@ -5,6 +5,7 @@ The only module of this room that needs lava-dl.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -64,6 +65,13 @@ class Dense(AbstractDense):
             raise ValueError(
                 "block.Dense mask: expected none with weight_norm, which undoes it in SLAYER's "
                 "forward pass, got one"
+            )
+        known = [name for name in inspect.signature(Neuron).parameters if name != "neurons"]
+        unknown = [name for name in neuron_params if name not in known]
+        if unknown:
+            raise ValueError(
+                f"block.Dense neuron_params: expected {', '.join(known)}, got {unknown[0]!r}; "
+                "leave it out"
             )
         if "steps" not in neuron_params:
             raise ValueError(

@@ -24,8 +24,19 @@ def scalar(name: str, value: object, low: float, high: float, *, open_high: bool
     return number
 
 
-def sequence(name: str, x: torch.Tensor, channels: int | None, steps: int) -> None:
-    """Require ``x`` to be a floating (batch, channels, time) tensor of at most ``steps`` steps."""
+def sequence(
+    name: str, x: torch.Tensor, channels: int | None, steps: int, dtype: torch.dtype | None = None
+) -> None:
+    """Require ``x`` to be a floating (batch, channels, time) tensor of at most ``steps`` steps.
+
+    With ``dtype``, that of a network's parameters, also of the same type.
+    """
+    if not isinstance(x, torch.Tensor):
+        convert = "from_numpy" if isinstance(x, np.ndarray) else "as_tensor"
+        raise ValueError(
+            f"{name}: expected a torch tensor, got {type(x).__name__}; "
+            f"use torch.{convert}(x).float()"
+        )
     if x.ndim != 3:
         raise ValueError(
             f"{name}: expected (batch, {channels or 'neuron'}, time), got shape {tuple(x.shape)}; "
@@ -43,3 +54,8 @@ def sequence(name: str, x: torch.Tensor, channels: int | None, steps: int) -> No
         )
     if not x.is_floating_point():
         raise ValueError(f"{name}: expected a floating tensor, got {x.dtype}; use x.float()")
+    if dtype is not None and x.dtype != dtype:
+        raise ValueError(
+            f"{name}: expected {dtype} like the network's parameters, got {x.dtype}; "
+            f"use x.to({dtype})"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,18 @@ class Synapses(nn.Linear):
         return F.linear(x, self.weight)
 
 
+def _order(permutation: Sequence[int] | None, steps: int) -> list[int] | None:
+    if permutation is None:
+        return None
+    order = [int(step) for step in permutation]
+    if sorted(order) != list(range(steps)):
+        raise ValueError(
+            f"permutation: expected every step 0..{steps - 1} exactly once, "
+            f"got {len(order)} values; e.g. torch.randperm(steps).tolist()"
+        )
+    return order
+
+
 class Network(nn.Module):
     """Feedforward CE-LIF classifier of sequences.
 
@@ -58,6 +71,9 @@ class Network(nn.Module):
     dropout
         Probability of dropping an input or a spike of the first layer, with a fresh mask at
         every step; in training mode only.
+    permutation
+        Order in which the network sees the steps of its samples, as PS-MNIST has one; samples are
+        given in their own order everywhere.
     backend
         As in :func:`training.functional.celif`.
     """
@@ -74,9 +90,14 @@ class Network(nn.Module):
         theta0: float = THETA0,
         width: float = WIDTH,
         dropout: float = 0.0,
+        permutation: Sequence[int] | None = None,
         backend: str = "auto",
     ) -> None:
         super().__init__()
+        if not isinstance(hidden, Iterable):
+            raise ValueError(
+                f"hidden: expected a sequence of widths, got {hidden!r}; e.g. hidden=(64, 88)"
+            )
         hidden = tuple(hidden)
         if not hidden:
             raise ValueError("hidden: expected at least one layer, got (); e.g. hidden=(64, 88)")
@@ -95,6 +116,7 @@ class Network(nn.Module):
             "theta0": checks.scalar("theta0", theta0, -1e6, 1e6),
             "width": checks.scalar("width", width, 0, 1e6),
             "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
+            "permutation": _order(permutation, steps),
         }
         self.in_features, self.steps, self.backend = in_features, steps, backend
         self.layers = nn.ModuleList(
@@ -120,14 +142,26 @@ class Network(nn.Module):
 
     def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
         """Currents and spikes of every hidden layer for ``x`` (batch, channel, time)."""
-        checks.sequence("Network input", x, self.in_features, self.steps)
-        p = self.config["dropout"]
+        checks.sequence("Network input", x, self.in_features, self.steps, self.te.dtype)
+        p, order = self.config["dropout"], self.config["permutation"]
+        if order is not None:
+            if x.shape[2] != self.steps:
+                raise ValueError(
+                    f"Network input: expected {self.steps} time steps, because the network "
+                    f"permutes them, got {x.shape[2]}; pass whole samples"
+                )
+            x = x[:, :, order]
         states = []
         for i, layer in enumerate(self.layers):
             if i < 2 and self.training and p > 0:
                 x = F.dropout(x, p)
             # (batch, time, channel) in memory: one matrix product serves the whole sequence.
             synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
+            if synaptic.dtype != self.te.dtype:
+                raise ValueError(
+                    f"Network: expected currents in {self.te.dtype} like TE, got {synaptic.dtype}; "
+                    "autocast is not supported, call the network outside of it"
+                )
             x = celif(synaptic, self.te, backend=self.backend, bias=layer.bias, **self.neuron)
             states.append(Hidden(synaptic, layer.bias, x))
         return states

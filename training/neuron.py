@@ -38,6 +38,8 @@ class Neuron(nn.Module):
         As in :func:`training.functional.celif`.
     """
 
+    # One, as a decay's mantissa: Loihi 2 has 12 bits for it. ``export.loihi2`` is where that
+    # stands, but the arrows do not lead from here to there.
     p_scale = 1 << 12
     # SLAYER's blocks ask for it: our state starts afresh with every sequence.
     persistent_state = False
@@ -80,10 +82,19 @@ class Neuron(nn.Module):
         """What a device needs and no calibration changes; the rest is chosen at export."""
         return {
             "type": "CELIF",
-            "alphaMant": round(self.alpha * self.p_scale),
-            "betaMant": round(self.beta * self.p_scale),
+            "alphaMant": self._mantissa("alpha", self.alpha),
+            "betaMant": self._mantissa("beta", self.beta),
             "wgtBits": self.weight_bits,
         }
+
+    def _mantissa(self, name: str, decay: float) -> int:
+        mantissa = round(decay * self.p_scale)
+        if mantissa == self.p_scale:  # no decay at all, which is another neuron
+            raise ValueError(
+                f"{name}: expected at most {1 - 0.5 / self.p_scale:.5f} on a device, got {decay}; "
+                "use a faster decay"
+            )
+        return mantissa
 
     def quantize_weight(self, weight: torch.Tensor, descale: bool = False) -> torch.Tensor:
         """Pre-hook of the synapse: weights on the grid that export will use."""

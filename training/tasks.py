@@ -23,7 +23,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Task:
-    """A classification task; inputs are already in the order in which the network sees them."""
+    """A classification task; a network for it sees the steps in the order of ``permutation``."""
 
     name: str
     train: Split
@@ -85,19 +85,19 @@ def mnist(data: str | Path, permuted: bool) -> Task:
             'downloaded unasked: python -c "from torchvision.datasets import MNIST; '
             f"MNIST('{data}', download=True)\""
         ) from None
-    order = np.random.default_rng(784).permutation(784) if permuted else np.arange(784)
 
     def pixels(dataset: MNIST, part: slice) -> Split:
         images = dataset.data.numpy()[part].reshape(-1, 784)
-        return _split(images[:, order] / np.float32(255), dataset.targets.numpy()[part])
+        return _split(images / np.float32(255), dataset.targets.numpy()[part])
 
+    order = tuple(np.random.default_rng(784).permutation(784).tolist())
     return Task(
         "ps-mnist" if permuted else "seq-mnist",
         pixels(train, slice(0, 55_000)),
         pixels(train, slice(55_000, None)),
         pixels(test, slice(None)),
         classes=10,
-        permutation=tuple(order.tolist()) if permuted else None,
+        permutation=order if permuted else None,
     )
 
 

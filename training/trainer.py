@@ -60,6 +60,8 @@ class Progress:
 @torch.no_grad()
 def evaluate(net: Network, split: Split, batch: int = 256) -> float:
     """Accuracy of ``net`` on ``split``, 0 to 1."""
+    if len(split) == 0:
+        raise ValueError("split: expected at least one sample, got none; pass data to evaluate on")
     was_training, hits = net.training, 0
     net.eval()
     for x, y in zip(split.x.split(batch), split.y.split(batch), strict=True):
@@ -196,12 +198,7 @@ class Trainer:
 
     def _about(self) -> dict[str, Any]:
         """What makes this run this run, beside the network."""
-        order = self.task.permutation
-        return {
-            "task": self.task.name,
-            "permutation": None if order is None else list(order),
-            "recipe": asdict(self.recipe),
-        }
+        return {"task": self.task.name, "recipe": asdict(self.recipe)}
 
     def _save(self) -> None:
         about = {**self._about(), "history": self.history}
@@ -221,4 +218,5 @@ class Trainer:
 def start(task: Task, hidden: tuple[int, ...], recipe: Recipe, **options: Any) -> Network:
     """Build a network for ``task`` from the recipe's seed."""
     torch.manual_seed(recipe.seed)
+    options = {"permutation": task.permutation, **options}
     return Network(task.channels, hidden, task.classes, task.steps, **options)

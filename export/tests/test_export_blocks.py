@@ -184,10 +184,8 @@ def test_block_alone_is_a_network(path, x):
 def test_blocks_can_be_exported_without_data(path):
     torch.manual_seed(0)
     made = block.Dense(CELIF, 6, 5)
-    order = list(range(STEPS))[::-1]
-    fixed = export([made], path, None, permutation=order)
+    fixed = export([made], path, None)
     assert fixed.encoding.range == (0, 1)
-    np.testing.assert_array_equal(fixed.encoding.permutation, order)
 
 
 def test_block_exports_itself(tmp_path, x):
@@ -234,6 +232,10 @@ REFUSED: dict[str, tuple[Callable[[], list], str]] = {
     "other-neuron": (
         lambda: [slayer.block.alif.Dense(ALIF, 6, 3), block.Dense(CELIF, 3, 3)],
         "layer 0 neuron/type: expected CELIF, CUBA, READOUT, got 'ALIF'",
+    ),
+    "affine": (
+        lambda: [block.Dense(CELIF, 6, 3), slayer.block.cuba.Affine(CUBA, 3, 2)],
+        "layer 1: expected a CELIF or SLAYER CUBA Dense block, got Affine; pass the blocks",
     ),
     "leak": (
         lambda: [block.Dense(CELIF, 6, 3), block.Dense(CELIF, 3, 3), cuba(3, 2, True), cuba(2, 2)],

@@ -141,11 +141,17 @@ def test_layers_share_one_table(net, path, x):
 
 
 def test_permutation_is_stored_and_applied(net, path, x):
-    order = np.random.default_rng(0).permutation(STEPS)
-    fixed = export(net, path, x[..., order.tolist()], permutation=order.tolist())
+    order = np.random.default_rng(0).permutation(STEPS).tolist()
+    permuting = Network(**{**net.config, "permutation": order}).eval()
+    permuting.load_state_dict(net.state_dict())
+    fixed = export(permuting, path, x)
     np.testing.assert_array_equal(fixed.encoding.permutation, order)
-    expected = (x.numpy() * 16)[:, :, order]
-    np.testing.assert_array_equal(fixed.encode(x.numpy()), expected)
+    np.testing.assert_array_equal(fixed.encode(x.numpy()), (x.numpy() * 16)[:, :, order])
+    assert torch.equal(permuting(x), net(x[..., order]))
+    plain = export(net, path, x[..., order])
+    np.testing.assert_array_equal(
+        simulate(fixed, x.numpy()).logits, simulate(plain, x[..., order].numpy()).logits
+    )
 
 
 def test_calibration_may_be_short_integer_and_long(net, path, x):
@@ -179,10 +185,14 @@ FAILURES = {
     "too-long": (
         None,
         {"calibration": torch.zeros(1, 2, 21)},
-        r"up to 20 time steps.* \(1, 2, 21\)",
+        r"up to 20 time steps.* \(1, 2, 21\); time is the last axis; shorten longer samples",
     ),
     "channels": (None, {"calibration": torch.zeros(1, 3, 20)}, r"calibration: expected \(batch, 2"),
-    "axes": (None, {"calibration": torch.zeros(2, 20)}, r"calibration: expected non-empty \(batch"),
+    "axes": (
+        None,
+        {"calibration": torch.zeros(2, 20)},
+        r"calibration: expected non-empty \(batch.* got shape \(2, 20\); add the missing axis",
+    ),
     "no-axes": (None, {"calibration": torch.zeros(())}, "calibration: expected non-empty"),
     "empty": (None, {"calibration": torch.zeros(0, 2, 20)}, "calibration: expected non-empty"),
     "nan-data": (
@@ -194,8 +204,6 @@ FAILURES = {
     "weight-bits": (None, {"weight_bits": 9}, r"weight_bits: expected 2\.\.8, got 9"),
     "te-bits": (None, {"te_bits": 1}, r"te_bits: expected 2\.\.16, got 1"),
     "input-bits": (None, {"input_bits": 17}, r"input_bits: expected 1\.\.16, got 17"),
-    "permutation": (None, {"permutation": [0, 1]}, "input permutation: expected 20 steps, got 2"),
-    "no-permutation": (None, {"permutation": [0] * 20}, "input permutation: expected every step"),
     "large-te": (
         lambda net: net.te.data.fill_(200),
         {},
@@ -223,9 +231,16 @@ def test_failed_export_is_explained_and_leaves_the_old_file(net, path, x, spoil,
 
 def test_network_without_blocks_is_refused(path, x):
     for empty in ([], torch.nn.ModuleList()):
-        with pytest.raises(ModelError, match="network: expected at least one block, got none"):
+        with pytest.raises(ModelError, match=r"one block, got none; pass the blocks in their ord"):
             to_netx(empty, path, calibration=x)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("what", [None, 3], ids=str)
+def test_what_is_no_network_is_refused_by_type(path, x, what):
+    message = rf"network: expected a training\.Network .* got {type(what).__name__}; pass the"
+    with pytest.raises(ModelError, match=message):
+        to_netx(what, path, calibration=x)
 
 
 def test_foreign_module_is_refused_by_name(path, x):

@@ -69,7 +69,7 @@ def refusal(path: Path) -> NetxError:
     error = caught.value
     assert error.path == str(path)
     text = f"{path}: {error.dataset}: expected {error.expected}, found {error.found}"
-    assert str(error) == text
+    assert str(error) == (f"{text}; {error.remedy}" if error.remedy else text)
     assert error.expected
     assert error.found
     return error
@@ -87,6 +87,7 @@ def test_missing_dataset_is_named(path, name):
     else:
         error = refusal(path)
         assert (error.dataset, error.found) == (name, "nothing")
+        assert error.remedy == "export the network again with to_netx"
 
 
 @pytest.mark.parametrize("name", READ)
@@ -120,8 +121,9 @@ def test_group_in_a_datasets_place_is_named(path, name):
 
 # name: dataset, value, dataset that is blamed, expected, found
 VALUES = {
-    "newer-version": ("/celif/version", 2, "/celif/version", "1..1", "2; update celif-lava"),
+    "newer-version": ("/celif/version", 2, "/celif/version", "1..1", "2"),
     "no-version": ("/celif/version", 0, "/celif/version", "1..1", "0"),
+    "negative-version": ("/celif/version", -1, "/celif/version", "1..1", "-1"),
     "unknown-neuron": ("/layer/1/neuron/type", "ALIF", "/layer/1/neuron/type", "CUBA", "'ALIF'"),
     "unknown-layer": ("/layer/1/type", "conv", "/layer/1/type", "dense", "conv"),
     "steps": ("/celif/steps", 5, "/layer/0/neuron/te", "5 steps, as the network has", "4"),
@@ -205,6 +207,31 @@ def test_value_that_cannot_be_is_named(path, name, value, blamed, expected, foun
     assert found in error.found
 
 
+REMEDIES = {
+    "newer-version": "update celif-lava",
+    "no-version": "the file is damaged, export the network again",
+    "negative-version": "the file is damaged, export the network again",
+    "unknown-neuron": "load stock files with lava_procs.Network",
+    "weight-nan": "the file is damaged, export the network again",
+}
+
+
+@pytest.mark.parametrize(("case", "remedy"), REMEDIES.items(), ids=REMEDIES)
+def test_error_names_the_remedy(path, case, remedy):
+    put(path, *VALUES[case][:2])
+    assert remedy in refusal(path).remedy
+
+
+def test_readout_alone_is_refused_in_plain_words(path):
+    with h5py.File(path, "a") as f:
+        del f["layer/0"], f["layer/1"]
+        f.move("layer/2", "layer/0")
+    error = refusal(path)
+    assert (error.dataset, error.found) == ("/layer", "only a readout")
+    assert str(error).count("expected") == 1
+    assert "export the network again" in error.remedy
+
+
 def test_truncated_file_is_refused(path):
     path.write_bytes(path.read_bytes()[:-100])
     error = refusal(path)
@@ -226,7 +253,12 @@ def test_stock_file_is_told_what_it_is(path):
         del f["celif"]
     error = refusal(path)
     assert error.dataset == "/celif"
-    assert "stock netx file; load it with lava_procs.Network" in error.found
+    assert "only to_netx can write" in error.found
+    with h5py.File(path, "a") as f:
+        for i in range(len(f["layer"])):
+            del f[f"layer/{i}/neuron/type"]
+            f[f"layer/{i}/neuron/type"] = np.bytes_("CUBA")
+    assert "stock netx file; load it with lava_procs.Network" in refusal(path).found
 
 
 def test_file_without_layers_is_refused(path):

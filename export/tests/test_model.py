@@ -158,8 +158,6 @@ def test_floats_are_permuted_scaled_rounded_and_clipped(network):
     expected = [[[1, 0, 14, 0], [-31, -8, 2, 31]]]
     assert network.encode(x).tolist() == expected
     assert network.encode(x).dtype == np.int32
-    in_order = [[[0, 0, 1, 14], [-8, 31, -31, 2]]]
-    assert network.encode(x, permuted=True).tolist() == in_order
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, bool])
@@ -181,9 +179,9 @@ def test_plain_spikes_need_no_message_bits():
 
 
 BAD_SAMPLES = {
-    "axes": (np.zeros((2, 4)), r"input: expected \(batch, 2, time\) .* got shape \(2, 4\)"),
+    "axes": (np.zeros((2, 4)), r"input: expected \(batch, 2, time\) .*\(2, 4\); time is the last"),
     "channels": (np.zeros((1, 3, 4)), r"input: expected \(batch, 2, time\)"),
-    "too-long": (np.zeros((1, 2, 5)), r"with 1\.\.4 time steps, got shape \(1, 2, 5\)"),
+    "too-long": (np.zeros((1, 2, 5)), r"with 1\.\.4 time steps, got .*; shorten .* more steps"),
     "none": (np.zeros((0, 2, 4)), "input: expected at least one sample"),
     "nan": (np.full((1, 2, 4), np.nan), "input: expected finite numbers, got NaN"),
     "range": (np.full((1, 2, 4), 32), r"integers in -31\.\.31, got 32\.\.32; pass floats"),

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from export import Trace, simulate, twin
+from export import Trace, simulate, twin, write_netx
 from export.cuba import CubaParams
 from export.loihi2 import STATE_MAX
 from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork
 from export.random_nets import random_network
 from export.twin import run_layer, synaptic_sums
 from hw_tests import oracle
-from hw_tests.worked import WORKED_CASES, WORKED_CUBA_CASES
+from hw_tests.tests.worked import WORKED_CASES, WORKED_CUBA_CASES
 
 NAMES = {"spikes": "s", "v": "v", "theta": "theta"}
 
@@ -258,6 +258,20 @@ def test_synaptic_sums_distrust_a_float32_that_is_not_one(rng, monkeypatch):
     layer = random_network(rng, (3,), 5, channels=4).layers[0]
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
     assert synaptic_sums(layer, np.ones((1, 5, 4)), 1).dtype == np.float64
+
+
+def test_network_may_be_a_file(rng, tmp_path):
+    net, x = random_network(rng, (3,), 5), rng.integers(0, 16, (4, 2, 5))
+    write_netx(net, tmp_path / "net.net")
+    expected = simulate(net, x).logits
+    assert expected.any()
+    for path in (tmp_path / "net.net", str(tmp_path / "net.net")):
+        np.testing.assert_array_equal(simulate(path, x).logits, expected)
+
+
+def test_other_networks_are_refused_by_type(rng):
+    with pytest.raises(TypeError, match=r"net: expected .* got Linear; export .* with to_netx"):
+        simulate(torch.nn.Linear(2, 3), rng.integers(0, 16, (4, 2, 5)))
 
 
 def test_other_layers_are_refused_by_name(rng):

@@ -8,20 +8,21 @@ import pytest
 from export import FixedNetwork, Trace, read_netx, simulate, to_netx
 from export.model import CelifLayer
 from hw_tests import oracle
-from hw_tests.backends import Backend
 from hw_tests.ladder import RUNGS, climb
 from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.trace import assert_same_trace, firing_rates
 from training import tasks, trainer
 
 
-def run_on(backend: Backend, targets: list[str], net: FixedNetwork, x: np.ndarray) -> Trace:
-    """Run, or skip with the reason why that target cannot."""
-    if backend.target not in targets:
-        pytest.skip(f"target {backend.target} was not asked for")
-    if (reason := backend.missing()) is not None:
+def run_both(
+    number: int, targets: list[str], net: FixedNetwork, x: np.ndarray
+) -> tuple[Trace, Trace]:
+    """Traces of both sides of a rung, or a skip with the reason why it cannot run."""
+    rung = RUNGS[number]
+    if (reason := rung.why_not(targets)) is not None:
         pytest.skip(reason)
-    return backend.run(net, x)
+    reference, under_test = rung.backends
+    return reference.run(net, x), under_test.run(net, x)
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -66,34 +67,25 @@ def test_twin_equals_oracle(case: Case) -> None:
 
 
 def test_rung_3_lava_fixed_equals_twin(case: Case, targets: list[str]) -> None:
-    net, x = case.build()
-    twin, lava = RUNGS[3].backends
-    assert_same_trace(run_on(twin, targets, net, x), run_on(lava, targets, net, x))
+    assert_same_trace(*run_both(3, targets, *case.build()))
 
 
 def test_rung_2_quantised_forward_equals_twin(case: Case, targets: list[str]) -> None:
     if case.options.get("delay_shift"):
         pytest.skip("quantisation-aware networks have the paper's timing, unshifted")
-    net, x = case.build()
-    quantised, twin = RUNGS[2].backends
-    assert_same_trace(run_on(twin, targets, net, x), run_on(quantised, targets, net, x))
+    assert_same_trace(*run_both(2, targets, *case.build()))
 
 
 @pytest.mark.parametrize("case", FLOAT_CASES, ids=lambda case: case.name)
 def test_rung_1_lava_float_equals_torch(case: Case, targets: list[str]) -> None:
-    net, x = case.build()
-    torch, lava = RUNGS[1].backends
-    expected = run_on(torch, targets, net, x)
+    expected, found = run_both(1, targets, *case.build())
     rates = firing_rates(expected)
     assert all(LEAST_RATE <= rate <= LARGEST_RATE for rate in rates), rates
-    assert_same_trace(expected, run_on(lava, targets, net, x))
+    assert_same_trace(expected, found)
 
 
 def test_rung_4_loihi2_equals_lava(targets: list[str]) -> None:
-    net, x = CASES[5].build()
-    lava, chip = RUNGS[4].backends
-    expected = run_on(chip, targets, net, x)
-    assert_same_trace(run_on(lava, targets, net, x), expected)
+    assert_same_trace(*run_both(4, targets, *CASES[5].build()))
 
 
 @pytest.fixture(scope="module")
@@ -123,4 +115,6 @@ def test_trained_network_climbs_every_rung(
     ran = {result.rung for result in results if result.verdict == "equal"}
     expected = {rung.number for rung in RUNGS if rung.why_not(targets) is None}
     assert ran == expected
+    if not ran:
+        pytest.skip(f"no rung is under test with {targets}")
     assert_same_trace(by_oracle(net, x[:1]), simulate(net, x[:1], trace=True))

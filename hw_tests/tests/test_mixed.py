@@ -11,8 +11,8 @@ import torch
 slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
 
 from export import FixedNetwork, read_netx, simulate, to_netx
-from hw_tests.ladder import RUNGS, climb
-from hw_tests.tests.test_ladder import run_on
+from hw_tests.ladder import climb
+from hw_tests.tests.test_ladder import run_both
 from hw_tests.trace import assert_same_trace, firing_rates
 from training import block
 
@@ -67,11 +67,9 @@ def test_mixed_stack_twin_equals_lava(
 ) -> None:
     _, net, x = exported
     assert [layer.kind for layer in net.layers] == ["CUBA", "CELIF", "CUBA"]
-    twin, lava = RUNGS[3].backends
-    samples = x.numpy().astype(np.int64)
-    expected = run_on(twin, targets, net, samples)
+    expected, found = run_both(3, targets, net, x.numpy().astype(np.int64))
     assert all(0.02 <= rate <= 0.9 for rate in firing_rates(expected))
-    assert_same_trace(expected, run_on(lava, targets, net, samples))
+    assert_same_trace(expected, found)
 
 
 def test_mixed_stack_cuba_layers_equal_slayer(

@@ -82,6 +82,11 @@ def test_climb_says_which_rungs_did_not_run(rng: np.random.Generator) -> None:
     assert all(result.detail for result in results)
 
 
+def test_compare_misses_no_variable_of_a_celif_layer(trace: Trace) -> None:
+    with pytest.raises(ValueError, match="layer 0 v: expected it in both, got none"):
+        compare(trace, replace(trace, v=None))
+
+
 def test_climb_refuses_an_unknown_target(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=r"torch, twin, lava, loihi2, got \['tpu'\]"):
         climb(random_network(rng, (5,), 12), rng.integers(0, 16, (1, 2, 12)), ("tpu",))

@@ -118,6 +118,18 @@ class Network(hdf5.Network):
             if ours and hasattr(self, "net_config"):
                 self.net_config.f.close()
 
+    def _create(self) -> list[AbstractProcess]:
+        layers = super()._create()
+        if not layers:  # lava-dl would fail at the first of them
+            count = len(self.net_config["layer"])
+            self.net_config.f.close()
+            raise ModelError(
+                f"{self.filename}: expected num_layers and skip_layers to leave some of its "
+                f"{count} layers, got num_layers={self.num_layers}, "
+                f"skip_layers={self.skip_layers}; keep at least one"
+            )
+        return layers
+
     def create_dense(
         self,
         layer_config: Any,

@@ -12,7 +12,7 @@ from lava.proc.io.source import RingBuffer
 from export import ModelError
 from export.random_nets import random_network
 from hw_tests import oracle
-from hw_tests.worked import WORKED_CASES
+from hw_tests.tests.worked import WORKED_CASES
 from lava_procs import CELIF
 from lava_procs.celif.models import PyCELIFModelFixed, PyCELIFModelFloat
 from lava_procs.supervise import supervise

@@ -119,6 +119,31 @@ def test_message_bits_default_to_the_encoding(our_file):
     assert Network(our_file, input_message_bits=7).input_message_bits == 7
 
 
+def test_text_is_refused(tmp_path):
+    (tmp_path / "text.net").write_text("not HDF5 at all")
+    with pytest.raises(NetxError, match=r"text\.net: /: .*unreadable as HDF5.*export\.to_netx"):
+        Network(tmp_path / "text.net")
+
+
+@pytest.mark.parametrize("group", ["layer", "other"])
+def test_file_without_layers_is_refused(tmp_path, group):
+    with h5py.File(tmp_path / "empty.net", "w") as f:
+        f.create_group(group)
+    message = r"empty\.net: /layer: expected .* found an empty network; export"
+    with pytest.raises(NetxError, match=message):
+        Network(tmp_path / "empty.net")
+
+
+@pytest.mark.parametrize("options", [{"skip_layers": 9}, {"num_layers": 0}], ids=["skip", "num"])
+@pytest.mark.parametrize("file", ["stock_file", "our_file"])
+def test_leaving_no_layers_is_refused(request, file, options):
+    path = request.getfixturevalue(file)
+    with pytest.raises(ModelError, match=r"num_layers and skip_layers to leave .*; keep at least"):
+        Network(path, **options)
+    with h5py.File(path, "a"):  # fails while anyone holds it open for reading
+        pass
+
+
 def test_unknown_neuron_is_refused_by_name(stock_file):
     with h5py.File(stock_file, "a") as f:
         del f["layer/1/neuron/type"]
@@ -132,7 +157,7 @@ def test_unknown_neuron_is_refused_by_name(stock_file):
 def test_celif_without_its_group_is_refused(our_file):
     with h5py.File(our_file, "a") as f:
         del f["celif"]
-    with pytest.raises(NetxError, match=r"/layer/0/neuron/type: .*export\.to_netx"):
+    with pytest.raises(NetxError, match=r"/celif: .*only to_netx can write"):
         Network(our_file)
 
 

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import struct
 import time
 from multiprocessing import Process, managers
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -75,6 +77,27 @@ def test_killed_worker_is_reported_with_its_last_words(tmp_path):
 
     with pytest.raises(LavaRunError, match=r"died of SIGKILL.*memory(?s:.*)farewell"):
         run(die, tmp_path)
+
+
+def test_fraction_of_a_second_is_named_as_one(tmp_path):
+    with pytest.raises(LavaTimeoutError, match=r"not finished after 0\.4 s"):
+        run(lambda: time.sleep(600), tmp_path, timeout=0.4)
+
+
+def test_worker_killed_in_mid_send_is_not_waited_for(tmp_path):
+    def half(self, value):
+        os.write(self.fileno(), struct.pack("!i", 1000) + b"the first few of them")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def send_half():
+        # A child that outlives the worker has a copy of its end of the pipe, unless that is closed.
+        Process(target=time.sleep, args=(600,)).start()
+        Connection.send = half  # in the worker alone, which was forked
+
+    start = time.monotonic()
+    with pytest.raises(LavaRunError, match="main process died of SIGKILL"):
+        run(send_half, tmp_path, timeout=60)
+    assert time.monotonic() - start < 10
 
 
 def test_killed_guard_is_reported(tmp_path):

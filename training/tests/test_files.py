@@ -50,6 +50,30 @@ def test_file_has_the_usual_permissions(tmp_path):
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
 
 
+def test_folder_in_the_files_place_is_named_before_anything_is_written(tmp_path):
+    (tmp_path / "out").mkdir()
+    with (
+        pytest.raises(IsADirectoryError, match=r"out: expected a file, found a folder; name a"),
+        atomic_file(tmp_path / "out"),
+    ):
+        raise AssertionError("should not get here")
+    assert [path.name for path in tmp_path.rglob("*")] == ["out"]
+
+
+@pytest.mark.parametrize("dangling", [False, True], ids=["to-a-file", "to-nothing"])
+def test_link_stays_a_link(tmp_path, dangling):
+    (tmp_path / "store").mkdir()
+    target, link = tmp_path / "store" / "real", tmp_path / "link"
+    link.symlink_to(target)
+    if not dangling:
+        target.write_text("old")
+    with atomic_file(link) as draft:
+        draft.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert not target.is_symlink()
+
+
 def test_missing_folder_is_named(tmp_path):
     with (
         pytest.raises(FileNotFoundError, match=r"out: the folder .*nowhere does not exist; create"),

@@ -80,6 +80,20 @@ def test_fused_equals_reference(rng, shape, dtype):
     assert found.current.any()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+def test_fused_equals_reference_where_v_is_theta(dtype):
+    # Without TE, Θ stays Θ0; a neuron that fires at every step has V = I, which is Θ0 here.
+    bias = torch.linspace(-0.2, 0.3, 5, dtype=dtype)  # as in ``run``
+    current = (torch.tensor(PARAMS.theta0, dtype=dtype) - bias).repeat(3, 6, 1).transpose(1, 2)
+    te = torch.zeros(5, 6, dtype=dtype)
+    states = reference.scan(current + bias[:, None], te, PARAMS, WIDTH)
+    tied = states.v == states.theta
+    assert tied.any((0, 2)).sum() >= 3
+    found = run(fused, current, te)
+    assert_same(found, run(reference, current, te))
+    assert found.spikes[tied].all()
+
+
 @hypothesis_settings
 @given(
     shape=st.tuples(st.integers(1, 20), st.integers(1, 20), st.integers(1, 12)),

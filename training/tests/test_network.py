@@ -111,6 +111,7 @@ def test_config_rebuilds_the_network(net, x):
 
 BAD_NETWORKS = {
     "empty": ({"hidden": ()}, r"hidden: expected at least one layer, got \(\); e.g. hidden"),
+    "one-width": ({"hidden": 64}, r"hidden: expected a sequence of widths, got 64; e.g. hidden=\("),
     "no-neurons": ({"hidden": (4, 0)}, r"hidden\[1\]: expected a whole number from 1 up, got 0"),
     "half-a-class": ({"classes": 2.5}, r"classes: expected a whole number .* got 2.5"),
     "no-steps": ({"steps": 0}, r"steps: expected .* got 0"),
@@ -138,6 +139,31 @@ BAD_INPUTS = {
 def test_bad_input_is_refused(net, shape, message):
     with pytest.raises(ValueError, match=message):
         net(torch.zeros(shape))
+
+
+def test_input_that_is_no_tensor_is_refused(net, x):
+    with pytest.raises(ValueError, match=r"got ndarray; use torch\.from_numpy\(x\)\.float\(\)"):
+        net(x.numpy())
+    with pytest.raises(ValueError, match=r"got list; use torch\.as_tensor\(x\)\.float\(\)"):
+        net(x.tolist())
+
+
+def test_input_of_another_type_is_refused(net, x):
+    message = r"Network input: expected torch.float32 .* got torch.float64; use x.to\(torch.float32"
+    with pytest.raises(ValueError, match=message):
+        net(x.double())
+
+
+def test_float64_network_takes_float64(net, x):
+    assert net.double()(x.double()).dtype == torch.float64
+
+
+def test_autocast_is_refused_by_name(net, x):
+    with (
+        torch.autocast("cpu", dtype=torch.bfloat16),
+        pytest.raises(ValueError, match=r"got torch.bfloat16; autocast is not supported, call the"),
+    ):
+        net(x)
 
 
 def test_integer_input_is_refused(net):

@@ -124,11 +124,22 @@ def test_device_params_are_rounded_to_twelve_bits():
     }
 
 
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+def test_decay_that_a_device_would_take_for_none_is_refused(name):
+    with pytest.raises(ValueError, match=rf"{name}: .* 0\.99988 .* got 0\.9999; use a faster"):
+        _ = Neuron(3, 4, **{name: 0.9999}).device_params
+    assert Neuron(3, 4, **{name: 0.99987}).device_params[f"{name}Mant"] == 4095
+
+
 REFUSED = {
     "delay": ({"delay": True}, "delay: expected False, got True; not supported, leave it out"),
     "count-log": ({"count_log": True}, "count_log: expected False, got True"),
     "image": ({"in_neurons": (4, 4, 1)}, r"in_neurons: .* got \(4, 4, 1\); flatten"),
     "steps": ({"neuron_params": {"alpha": 0.5}}, r"expected 'steps', .*got only \['alpha'\]; add"),
+    "unknown": (
+        {"neuron_params": {"threshold": 0.5}},
+        "neuron_params: expected steps, alpha, beta, .* got 'threshold'; leave it out",
+    ),
     "beta": ({"neuron_params": {"steps": 4, "beta": 1}}, r"beta: expected .*\[0, 1\), got 1"),
     "bits": (
         {"neuron_params": {"steps": 4, "weight_bits": 9}},

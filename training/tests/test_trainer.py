@@ -205,3 +205,10 @@ def test_best_checkpoint_is_not_resumed(task, tmp_path):
     (tmp_path / BEST).rename(tmp_path / LAST)
     with pytest.raises(ValueError, match=r"last\.pt: expected the state of the optimiser"):
         run.resume()
+
+
+def test_empty_split_is_refused(task):
+    net = start(task, (6, 5), RECIPE)
+    empty = Split(task.test.x[:0], task.test.y[:0])
+    with pytest.raises(ValueError, match="split: expected at least one sample, got none; pass"):
+        evaluate(net, empty)
