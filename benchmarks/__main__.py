@@ -1,7 +1,7 @@
 """``python -m benchmarks``: speed and memory of training and deployment, in one run.
 
-Exit codes: 0 all targets met, 1 a target missed or not judged, 2 a check is red and nothing is
-reported.
+Exit codes: 0 measured, 1 with ``--strict`` a target missed or not judged, 2 a check is red and
+nothing is reported.
 """
 
 from __future__ import annotations
@@ -161,6 +161,7 @@ def main(
     ] = False,
     repetitions: Annotated[int, typer.Option(min=1, help="Of our step and its products.")] = 30,
     peer_repetitions: Annotated[int, typer.Option(min=1, help="Of the peers' slow steps.")] = 5,
+    strict: Annotated[bool, typer.Option(help="Fail if a target is missed.")] = False,
 ) -> None:
     """Time celif beside other libraries and beside its own matrix products."""
     keep_freed_memory()
@@ -188,7 +189,7 @@ def main(
         json_file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(json_file) as draft:
             draft.write_text(json.dumps(content, indent=1) + "\n")
-    if not quick and not all(step["passed"].values()):
+    if strict and not quick and not all(step["passed"].values()):
         raise typer.Exit(1)
 
 
