@@ -24,7 +24,7 @@ demo: $(SETUP)  ## the whole path: train, export, run in Lava, compare
 	$(BIN)/celif demo
 
 test: check  ## the checks, then every test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest
 
 check: check-format check-lint check-types  ## formatting, lint and types, as pre-commit runs them
 

@@ -16,7 +16,8 @@ from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork
 from export.random_nets import random_network
 from export.twin import run_layer, synaptic_sums
 from hw_tests import oracle
-from hw_tests.tests.worked import WORKED_CASES, WORKED_CUBA_CASES
+from hw_tests.tests.worked import WORKED_CASES
+from hw_tests.tests.worked_cuba import WORKED_CUBA_CASES
 
 NAMES = {"spikes": "s", "v": "v", "theta": "theta"}
 

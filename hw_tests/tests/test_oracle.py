@@ -3,7 +3,8 @@
 import pytest
 
 from hw_tests.oracle import celif_layer, cuba_layer, readout, rz, saturate
-from hw_tests.tests.worked import MAX, WORKED_CASES, WORKED_CUBA_CASES, WorkedCase, WorkedCubaCase
+from hw_tests.tests.worked import MAX, WORKED_CASES, WorkedCase
+from hw_tests.tests.worked_cuba import WORKED_CUBA_CASES, WorkedCubaCase
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import shutil
 import subprocess
 import sys
@@ -12,70 +11,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from rich.console import Console
 from rich.text import Text
-from typer.testing import CliRunner, Result
 
-import lava_procs
 from export import loihi2, read_netx, simulate, write_netx
 from export.model import CelifLayer
 from export.random_nets import random_network
-from hw_tests import ladder
 from pipeline import cli
+from pipeline.tests.commands import answer, celif, raising
 from training import checkpoint, tasks, trainer
 
 COMMANDS = ("demo", "train", "evaluate", "export", "inspect", "verify", "simulate", "run")
-
-
-def celif(*arguments: Any) -> Result:
-    """Run a command in this process, without what main makes of its errors."""
-    return CliRunner().invoke(cli.app, [str(a) for a in arguments])
-
-
-def answer(*arguments: Any) -> Any:
-    """What a command prints with --json."""
-    result = celif(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-class Ending(NamedTuple):
-    """How a command ended."""
-
-    code: Any
-    error: str
-
-
-@pytest.fixture
-def end_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command through main, as the shell does: exit code and standard error."""
-
-    def run(*arguments: Any) -> Ending:
-        monkeypatch.setattr(sys, "argv", ["celif", *(str(a) for a in arguments)])
-        with pytest.raises(SystemExit) as exit_info:
-            cli.main()
-        return Ending(exit_info.value.code or 0, capsys.readouterr().err)
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run trained for three epochs, and its export."""
-    folder = tmp_path_factory.mktemp("cli")
-    trained = answer(
-        *("train", "--out", folder / "run", "--epochs", 3, "--hidden", "32,24"),
-        *("--dropout", 0),
-    )
-    assert trained["validation"] > 0.3
-    exported = answer("export", folder / "run" / "last.pt", "-o", folder / "net.net")
-    assert len(exported["layers"]) == 2
-    return folder
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -190,122 +141,6 @@ def test_train_writes_to_a_folder_named_after_the_task(
     assert (tmp_path / "runs/seq-mnist/last.pt").is_file()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("simulate", "no.net", "--task", "digits"), "no.net: /: expected a netx HDF5 file"),
-        (("simulate", "no.net"), "expected either --task or --input"),
-        (("evaluate", "no.pt"), "no.pt: expected a checkpoint, found no such file"),
-        (("train", "--task", "cifar"), "expected one of digits, seq-mnist, ps-mnist, got 'cifar'"),
-        (("train", "--hidden", "a,b"), "--hidden: expected numbers such as 64,88,88"),
-        (("train", "--task", "seq-mnist"), "expected --data DIR"),
-    ],
-    ids=["no-file", "no-samples", "no-checkpoint", "no-task", "no-widths", "no-data"],
-)
-def test_bad_input_ends_in_one_line_and_code_2(
-    arguments: tuple[str, ...],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    end_of: Any,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ending = end_of(*arguments)
-    assert ending.code == 2
-    assert message in ending.error
-    assert ending.error.count("\n") == 1
-
-
-def raising(error: Exception) -> Callable[..., Any]:
-    def function(*arguments: Any, **options: Any) -> Any:
-        raise error
-
-    return function
-
-
-@pytest.mark.parametrize(
-    "error",
-    [PermissionError(13, "Permission denied", "net.net"), ImportError("no lava; x[lava]")],
-    ids=["os", "import"],
-)
-def test_trouble_with_the_system_ends_in_one_line_and_code_2(
-    error: Exception, end_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("export.read_netx", raising(error))
-    assert end_of("inspect", "net.net") == (2, f"celif: {error}\n")
-
-
-def test_failed_lava_run_ends_in_code_3(
-    run_folder: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    net = run_folder / "net.net"
-    late = end_of("run", net, "--task", "digits", "--samples", 1, "--timeout", 0)
-    assert late.code == 3
-    assert late.error.startswith("celif: the run failed: Lava run of net.net")
-    assert "not finished after 0 s" in late.error
-    monkeypatch.setattr(lava_procs, "run", raising(lava_procs.LavaRunError("layer [0] died")))
-    dead = end_of("run", net, "--task", "digits")
-    assert dead == (3, "celif: the run failed: layer [0] died\n")
-
-
-def test_diverged_training_ends_in_code_3(
-    tmp_path: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    error = FloatingPointError("epoch 1 step 1: expected a finite loss, got nan")
-    monkeypatch.setattr(trainer.Trainer, "run", raising(error))
-    assert end_of("train", "--out", tmp_path) == (3, f"celif: the run failed: {error}\n")
-
-
-def test_our_own_mistake_shows_its_traceback_and_ends_in_code_3(
-    end_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("export.read_netx", raising(KeyError("oops")))
-    ending = end_of("inspect", "net.net")
-    assert ending.code == 3
-    assert "Traceback" in ending.error
-    assert "KeyError: 'oops'" in ending.error
-
-
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        (None, "no such file"),
-        (b"1,2,3", "something else"),
-        (b"\x93NUMPY\x01\x00", "damage"),
-        ({"x": np.zeros((1, 1, 64))}, "an .npz archive"),
-        (np.array([[[None]]]), "Python objects"),
-        (np.array([[["a"]]]), "values of type <U1"),
-        (np.zeros((1, 1, 64), np.complex64), "values of type complex64"),
-        (np.zeros((1, 1, 64), [("x", "f4")]), "values of type [('x', '<f4')]"),
-        (np.float32(1), "shape ()"),
-        (np.zeros((1, 64), np.float32), "shape (1, 64)"),
-        (np.zeros((1, 1, 1, 64), np.float32), "shape (1, 1, 1, 64)"),
-    ],
-    ids=[
-        *("missing", "text", "cut", "npz", "object", "string", "complex", "record", "scalar"),
-        *("flat", "deep"),
-    ],
-)
-def test_input_file_that_holds_no_samples_is_refused(
-    content: Any, found: str, run_folder: Path, tmp_path: Path, end_of: Any
-) -> None:
-    file = tmp_path / "x.npy"
-    if isinstance(content, bytes):
-        file.write_bytes(content)
-    elif isinstance(content, dict):
-        with file.open("wb") as f:
-            np.savez(f, **content)
-    elif content is not None:
-        np.save(file, content)
-    for command in ("simulate", "verify"):
-        ending = end_of(command, run_folder / "net.net", "--input", file)
-        assert ending.code == 2
-        expected = "expected a .npy file of numbers, (batch, channel, time)"
-        assert ending.error.startswith(f"celif: --input {file}: {expected}, found {found}")
-        assert ";" in ending.error  # and a remedy
-        assert ending.error.count("\n") == 1
-
-
 def test_input_file_runs_as_the_same_samples_of_a_task(run_folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", tasks.load("digits").test.x.numpy())
     net = run_folder / "net.net"
@@ -313,86 +148,6 @@ def test_input_file_runs_as_the_same_samples_of_a_task(run_folder: Path, tmp_pat
     same = answer("simulate", net, "--task", "digits", "--samples", 9)
     assert same.pop("accuracy") > 0
     assert said == same
-
-
-def test_text_in_brackets_is_printed_whole(
-    run_folder: Path, tmp_path: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ending = end_of("inspect", "[/b].net")
-    assert ending.code == 2
-    assert ending.error.startswith("celif: [/b].net: /: expected a netx HDF5 file")
-    assert ending.error.count("\n") == 1
-    name = "[bold]:warning:.net"
-    shutil.copy(run_folder / "net.net", name)
-    assert f"{name}: 64 steps" in end_of("inspect", name).error
-    assert f"{name}: fixed, 5 test" in end_of("evaluate", name, "--samples", 5).error
-    exported = end_of("export", run_folder / "run" / "last.pt", "-o", "[b].net")
-    assert exported.code == 0
-    assert "[b].net  (" in exported.error
-
-
-def without_lava(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Make the ladder believe that Lava is not installed; return what it says then."""
-    hint = "Lava is not installed; pip install celif-lava[lava] on Python 3.10"
-    for rung in ladder.RUNGS:
-        backends = tuple(
-            replace(b, missing=lambda: hint) if b.target in ("lava", "loihi2") else b
-            for b in rung.backends
-        )
-        monkeypatch.setitem(rung.__dict__, "backends", backends)  # frozen
-    return hint
-
-
-def test_verify_without_lava_is_incomplete(
-    run_folder: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hint = without_lava(monkeypatch)
-    arguments = ("verify", run_folder / "net.net", "--task", "digits", "--samples", 2)
-    ending = end_of(*arguments)
-    assert ending.code == 4
-    assert f"rung 3 not run: {hint}\n" in ending.error
-    assert "warning: incomplete: no difference was found" in ending.error
-    assert end_of(*arguments, "--target", "torch,twin,lava").code == 4  # asked for, not run
-    assert end_of(*arguments, "--target", "torch,twin").code == 0  # all that was asked for ran
-
-
-def test_verify_that_compares_nothing_is_incomplete(run_folder: Path, end_of: Any) -> None:
-    ending = end_of(
-        "verify", run_folder / "net.net", "--task", "digits", "--samples", 1, "--target", "loihi2"
-    )
-    assert ending.code == 4
-    assert "incomplete" in ending.error
-
-
-@pytest.fixture(scope="module")
-def saturating(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network whose registers overflow on any input, with digits' shape."""
-    path = tmp_path_factory.mktemp("saturating") / "net.net"
-    rng = np.random.default_rng(0)
-    net = random_network(rng, (6, 5), 64, channels=1, classes=10, saturating=True)
-    write_netx(net, path)
-    return path
-
-
-def test_saturations_are_shown_with_their_layers(saturating: Path, end_of: Any) -> None:
-    trace = simulate(read_netx(saturating), tasks.load("digits").test.x[:20].numpy())
-    counts = trace.saturations
-    assert counts is not None
-    assert min(counts) > 0
-    for arguments in (("simulate", saturating, "--task", "digits"), ("evaluate", saturating)):
-        assert answer(*arguments, "--samples", 20)["saturations"] == counts
-        error = end_of(*arguments, "--samples", 20).error
-        assert f"layer 0 ({counts[0]:,}), layer 1 ({counts[1]:,})" in error
-        assert error.startswith("warning: V or Θ stood at the end of its register")
-        assert f"{sum(counts):,} saturations" in error
-
-
-def test_no_warning_without_saturations(run_folder: Path, end_of: Any) -> None:
-    ending = end_of("simulate", run_folder / "net.net", "--task", "digits", "--samples", 5)
-    assert ending.code == 0
-    assert "warning" not in ending.error
-    assert ", 0 saturations" in ending.error
 
 
 def test_simulate_in_parts_equals_the_twin_at_once(saturating: Path, tmp_path: Path) -> None:
