@@ -66,6 +66,13 @@ def test_twin_equals_oracle(case: Case) -> None:
     assert_same_trace(by_oracle(net, x), simulate(net, x, trace=True))
 
 
+def test_rung_0_fused_equals_reference(case: Case, targets: list[str]) -> None:
+    if (reason := RUNGS[0].why_not(targets)) is not None:
+        pytest.skip(reason)
+    result = climb(*case.build(), ["torch"])[0]
+    assert (result.verdict, result.detail) == ("equal", "")
+
+
 def test_rung_3_lava_fixed_equals_twin(case: Case, targets: list[str]) -> None:
     assert_same_trace(*run_both(3, targets, *case.build()))
 
