@@ -27,7 +27,7 @@ from export.twin import delayed, run_layer, synaptic_sums
 from training.network import Network
 
 CALIBRATION_SAMPLES = 256
-"""Calibration uses at most this many samples; more would only cost time and memory."""
+"""Calibration uses at most this many samples, spread over those it is given."""
 
 
 def to_netx(
@@ -126,7 +126,10 @@ def convert(
 
 def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
     x = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
-    values = np.asarray(x[:CALIBRATION_SAMPLES] if x.ndim else x, np.float64)
+    if x.ndim and len(x) > CALIBRATION_SAMPLES:
+        # Spread over all of them: data are often sorted by class.
+        x = x[np.linspace(0, len(x) - 1, CALIBRATION_SAMPLES).astype(int)]
+    values = np.asarray(x, np.float64)
     if values.ndim != 3 or values.size == 0:
         raise ModelError(
             f"calibration: expected non-empty (batch, channel, time), got shape {values.shape}; "

@@ -8,6 +8,7 @@ float BLAS, which is exact while every partial sum stays below the mantissa.
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +164,8 @@ def simulate(
     trace
         Also return spikes, V and Θ of every layer at every step; memory grows with all of them.
     """
+    if not compiled.AVAILABLE:
+        warnings.warn("simulate: numba is not installed; the twin runs slowly", stacklevel=2)
     if isinstance(net, (str, os.PathLike)):
         net = read_netx(net)
     elif not isinstance(net, FixedNetwork):

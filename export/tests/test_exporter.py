@@ -165,6 +165,12 @@ def test_calibration_may_be_short_integer_and_long(net, path, x):
     assert path.read_bytes() == kept
 
 
+def test_calibration_looks_beyond_the_first_samples(net, path, x):
+    sorted_data = torch.cat([x.repeat(20, 1, 1) * 0.25, x.repeat(20, 1, 1)])
+    assert export(net, path, sorted_data).encoding.range[1] * 0.0625 >= 1
+    assert export(net, path, sorted_data[:600]).encoding.scale < 0.0625
+
+
 def nan_in(name: str):
     def spoil(net: Network) -> None:
         with torch.no_grad():
