@@ -1,9 +1,8 @@
 """Keeping freed memory in the process, for training on a CPU.
 
 A training step frees and allocates hundreds of megabytes. glibc returns such blocks to the
-system, and touching them anew then costs more than computing with them: a step of the paper's
-network took 1.7 times as long (``benchmarks``). The setting holds for the whole process, so only
-programs that own theirs, such as the trainer, make it.
+system, and touching them anew then costs about as much as computing with them. The setting holds
+for the whole process, so only programs that own theirs, such as the trainer, make it.
 """
 
 from __future__ import annotations
