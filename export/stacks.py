@@ -46,6 +46,11 @@ def _finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]
 
 def network_stack(net: Network, weight_bits: int, te_bits: int) -> Stack:
     """Layers of a :class:`training.Network`."""
+    if net.config["readout"] != "mean":
+        raise ModelError(
+            f"network readout: expected mean, the one that a file can say, got "
+            f"{net.config['readout']!r}"
+        )
     tensors = _finite_tensors(net)
     values = {name: tensor.numpy().astype(np.float64) for name, tensor in tensors.items()}
     layers: list[FloatLayer | CubaLayer] = [

@@ -15,6 +15,7 @@ from training import checks
 from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
 
 TE_MEAN, TE_STD = 0.01, 0.01
+READOUTS = ("mean", "last", "steps")
 
 
 class Hidden(NamedTuple):
@@ -57,8 +58,7 @@ class Network(nn.Module):
     """Feedforward CE-LIF classifier of sequences.
 
     One temporal-encoding table, (widest hidden layer, steps), serves every layer: a layer of n
-    neurons uses its first n rows. The classifier reads the mean of the last layer's spikes over
-    time, which equals the mean over time of its output.
+    neurons uses its first n rows. A linear classifier reads the last layer's spikes.
 
     Parameters
     ----------
@@ -71,6 +71,12 @@ class Network(nn.Module):
     dropout
         Probability of dropping an input or a spike of the first layer, with a fresh mask at
         every step; in training mode only.
+    tied_dropout
+        One mask for all steps of a sample instead: a channel or neuron is dropped for good.
+    readout
+        What the classifier reads: ``"mean"``, the spikes' mean over time, which equals the mean of
+        its outputs; ``"last"``, those of the last step; ``"steps"``, those of every step, each
+        with logits of its own.
     permutation
         Order in which the network sees the steps of its samples, as PS-MNIST has one; samples are
         given in their own order everywhere.
@@ -90,6 +96,8 @@ class Network(nn.Module):
         theta0: float = THETA0,
         width: float = WIDTH,
         dropout: float = 0.0,
+        tied_dropout: bool = False,
+        readout: str = "mean",
         permutation: Sequence[int] | None = None,
         backend: str = "auto",
     ) -> None:
@@ -106,6 +114,8 @@ class Network(nn.Module):
         for name, size in sizes.items():
             if not isinstance(size, (int, np.integer)) or size < 1:
                 raise ValueError(f"{name}: expected a whole number from 1 up, got {size!r}")
+        if readout not in READOUTS:
+            raise ValueError(f"readout: expected one of {', '.join(READOUTS)}, got {readout!r}")
         self.config: dict[str, Any] = {
             "in_features": int(in_features),
             "hidden": [int(n) for n in hidden],
@@ -116,6 +126,8 @@ class Network(nn.Module):
             "theta0": checks.scalar("theta0", theta0, -1e6, 1e6),
             "width": checks.scalar("width", width, 0, 1e6),
             "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
+            "tied_dropout": bool(tied_dropout),
+            "readout": readout,
             "permutation": _order(permutation, steps),
         }
         self.in_features, self.steps, self.backend = in_features, steps, backend
@@ -143,7 +155,7 @@ class Network(nn.Module):
     def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
         """Currents and spikes of every hidden layer for ``x`` (batch, channel, time)."""
         checks.sequence("Network input", x, self.in_features, self.steps, self.te.dtype)
-        p, order = self.config["dropout"], self.config["permutation"]
+        order = self.config["permutation"]
         if order is not None:
             if x.shape[2] != self.steps:
                 raise ValueError(
@@ -153,8 +165,8 @@ class Network(nn.Module):
             x = x[:, :, order]
         states = []
         for i, layer in enumerate(self.layers):
-            if i < 2 and self.training and p > 0:
-                x = F.dropout(x, p)
+            if i < 2 and self.training:
+                x = self._dropped(x)
             # (batch, time, channel) in memory: one matrix product serves the whole sequence.
             synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
             if synaptic.dtype != self.te.dtype:
@@ -166,8 +178,23 @@ class Network(nn.Module):
             states.append(Hidden(synaptic, layer.bias, x))
         return states
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits (batch, classes) of ``x`` (batch, channel, time)."""
-        spikes = self.hidden_states(x)[-1].spikes
+    def _dropped(self, x: torch.Tensor) -> torch.Tensor:
+        p = self.config["dropout"]
+        if p == 0:
+            return x
+        if self.config["tied_dropout"]:
+            return x * F.dropout(torch.ones_like(x[..., :1]), p)
+        return F.dropout(x, p)
+
+    def read(self, spikes: torch.Tensor) -> torch.Tensor:
+        """Logits of the last hidden layer's ``spikes`` (batch, neuron, time)."""
+        if self.config["readout"] == "steps":
+            return self.readout(spikes.transpose(1, 2)).transpose(1, 2)
+        if self.config["readout"] == "last":
+            return self.readout(spikes[..., -1])
         # Not mean: its gradient would be written out, transposed, for every step.
         return self.readout(spikes.sum(-1) / spikes.shape[-1])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits of ``x`` (batch, channel, time): (batch, classes), or with a time axis."""
+        return self.read(self.hidden_states(x)[-1].spikes)

@@ -66,6 +66,21 @@ def test_logits_are_the_mean_of_the_outputs_at_every_step(net, x):
     torch.testing.assert_close(net(x), per_step.mean(1), rtol=1e-6, atol=1e-6)
 
 
+def test_readouts_are_the_classifier_at_the_steps_they_name(net, x):
+    def read(readout: str) -> torch.Tensor:
+        other = Network(**{**net.config, "readout": readout}).eval()
+        other.load_state_dict(net.state_dict())
+        return other(x)
+
+    spikes = net.hidden_states(x)[-1].spikes
+    per_step = read("steps")
+    assert per_step.shape == (6, 3, 20)
+    assert per_step.std(-1).all(), "logits should move with the spikes"
+    # One matrix product of another shape: it may sum five products in another order.
+    torch.testing.assert_close(per_step[..., 4], net.readout(spikes[..., 4]), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(read("last"), per_step[..., -1], rtol=1e-6, atol=1e-6)
+
+
 def test_shorter_sample_uses_the_first_steps_of_te(net, x):
     whole, short = net.hidden_states(x), net.hidden_states(x[..., :13])
     for a, b in zip(whole, short, strict=True):
@@ -97,6 +112,18 @@ def test_dropout_acts_in_training_only_and_afresh_at_every_step(x):
     assert kept.any(1).all(), "a channel should not be dropped for all steps"
 
 
+def test_tied_dropout_drops_a_channel_for_all_steps_of_a_sample():
+    torch.manual_seed(0)
+    net = Network(9, (30, 5), 3, 20, dropout=0.5, tied_dropout=True)
+    seen = []
+    net.layers[0].register_forward_pre_hook(lambda module, args: seen.append(args[0]))
+    net.train()(torch.ones(8, 9, 20))
+    (dropped,) = seen
+    assert set(dropped.unique().tolist()) == {0, 2}
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped)), "the same at every step"
+    assert 0 < dropped[0, 0].mean() < 2
+
+
 def test_training_starts_without_hidden_biases():
     # Random ones overflow float32 within 784 steps of the backward pass.
     net = Network(1, (8, 8), 2, 784)
@@ -117,6 +144,7 @@ BAD_NETWORKS = {
     "no-steps": ({"steps": 0}, r"steps: expected .* got 0"),
     "inputs": ({"in_features": "one"}, r"in_features: expected .* got 'one'"),
     "beta": ({"beta": 1.0}, r"beta: expected one number in \[0, 1\), got 1"),
+    "readout": ({"readout": "max"}, r"readout: expected one of mean, last, steps.*, got 'max'"),
     "dropout": ({"dropout": 1.0}, r"dropout: expected .* got 1"),
 }
 
