@@ -1,0 +1,1 @@
+"""The subcommands of ``celif``, a module for each stage of the path."""
