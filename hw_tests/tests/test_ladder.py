@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from export import FixedNetwork, Trace, read_netx, simulate, to_netx
-from export.model import CelifLayer
-from hw_tests import oracle
 from hw_tests.ladder import RUNGS, climb
 from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.trace import assert_same_trace, firing_rates
+from hw_tests.voices import run_oracle, run_plain
 from training import tasks, trainer
 
 
@@ -31,39 +30,14 @@ def case(request: pytest.FixtureRequest) -> Case:
     return request.param
 
 
-def by_oracle(net: FixedNetwork, x: np.ndarray) -> Trace:
-    """The same network in plain Python integers."""
-    states: dict[str, list[list[np.ndarray]]] = {"v": [], "theta": [], "s": []}
-    logits = []
-    for sample in x:
-        inputs = sample.tolist()
-        for i, layer in enumerate(net.layers):
-            assert isinstance(layer, CelifLayer)
-            fields = ("alpha_mant", "beta_mant", "theta0_int", "te_exp", "shift", "bias_exp")
-            run = oracle.celif_layer(
-                layer.weight.tolist(),
-                inputs,
-                layer.te.tolist(),
-                bias_mant=layer.bias_mant.tolist(),
-                **{name: getattr(layer, name) for name in fields},
-            )
-            for name, lists in states.items():
-                if len(lists) <= i:
-                    lists.append([])
-                lists[i].append(np.array(run[name]))
-            inputs = run["s"]
-            if layer.delay_shift:
-                inputs = [[0, *spikes[:-1]] for spikes in inputs]
-        assert net.readout is not None
-        weight, bias = net.readout.weight.tolist(), net.readout.bias.tolist()
-        logits.append(oracle.readout(weight, inputs, bias))
-    stacked = {name: [np.stack(layer) for layer in lists] for name, lists in states.items()}
-    return Trace(np.array(logits), stacked["s"], stacked["v"], stacked["theta"])  # type: ignore[arg-type]
-
-
 def test_twin_equals_oracle(case: Case) -> None:
     net, x = case.build()
-    assert_same_trace(by_oracle(net, x), simulate(net, x, trace=True))
+    assert_same_trace(run_oracle(net, x), simulate(net, x, trace=True))
+
+
+def test_twin_equals_plain_step(case: Case) -> None:
+    net, x = case.build()
+    assert_same_trace(run_plain(net, x), simulate(net, x, trace=True))
 
 
 def test_rung_0_fused_equals_reference(case: Case, targets: list[str]) -> None:
@@ -124,4 +98,4 @@ def test_trained_network_climbs_every_rung(
     assert ran == expected
     if not ran:
         pytest.skip(f"no rung is under test with {targets}")
-    assert_same_trace(by_oracle(net, x[:1]), simulate(net, x[:1], trace=True))
+    assert_same_trace(run_oracle(net, x[:1]), simulate(net, x[:1], trace=True))
