@@ -84,7 +84,7 @@ def block_stack(
     blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None, te_bits: int
 ) -> Stack:
     """Layers of a sequence of blocks; ``x`` (batch, channel, time) shows them their input."""
-    modules = _members(blocks)
+    modules = members(blocks)
     if not modules:
         raise ModelError(
             "network: expected at least one block, got none; pass the blocks in their order, or a "
@@ -115,7 +115,8 @@ def block_stack(
     return Stack(layers, None, steps, tensors)
 
 
-def _members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
+def members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
+    """The blocks of a stack, in their order."""
     if hasattr(blocks, "export_hdf5"):
         return [blocks]
     if isinstance(blocks, nn.Module):
