@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,3 +30,38 @@ class Trace:
     def predictions(self) -> np.ndarray:
         """Class of the largest logit, (batch,)."""
         return self.logits.argmax(1)
+
+    def sample(self, i: int) -> Trace:
+        """Sample ``i`` alone, a batch of one; without saturations, which the batch counts."""
+        return Trace(
+            self.logits[i : i + 1],
+            **_layers([self], lambda arrays: arrays[0][i : i + 1]),
+        )
+
+
+def joined(parts: Sequence[Trace]) -> Trace:
+    """One trace of successive batches, which have the same variables."""
+    counts = [part.saturations for part in parts]
+    known = [count for count in counts if count is not None]
+    return Trace(
+        np.concatenate([part.logits for part in parts]),
+        **_layers(parts, np.concatenate),
+        saturations=[sum(n) for n in zip(*known, strict=True)]
+        if len(known) == len(parts)
+        else None,
+    )
+
+
+def _layers(
+    parts: Sequence[Trace], combine: Callable[[Sequence[np.ndarray]], np.ndarray]
+) -> dict[str, Any]:
+    """Every layer's variables, combined over the parts; what was not seen stays None."""
+
+    def combined(name: str) -> list[np.ndarray | None] | None:
+        each = [getattr(part, name) for part in parts]
+        if each[0] is None:
+            return None
+        columns = zip(*each, strict=True)
+        return [None if column[0] is None else combine(column) for column in columns]
+
+    return {name: combined(name) for name in ("spikes", "v", "theta")}

@@ -5,15 +5,17 @@ from lava_procs.celif.process import CELIF
 from lava_procs.netx.process import Network
 from lava_procs.readout.process import Readout
 from lava_procs.recorder.process import Recorder
-from lava_procs.runner import run
-from lava_procs.supervise import LavaRunError, LavaTimeoutError
+from lava_procs.runner import run, run_stream
+from lava_procs.supervise import LavaRunError, LavaStalledError, LavaTimeoutError
 
 __all__ = [
     "CELIF",
     "LavaRunError",
+    "LavaStalledError",
     "LavaTimeoutError",
     "Network",
     "Readout",
     "Recorder",
     "run",
+    "run_stream",
 ]

@@ -1,31 +1,23 @@
-"""Feed samples to a network in Lava, back to back, and collect its trace."""
+"""Feed samples to a network in Lava, all at once or from a stream, and collect its traces."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import tempfile
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing
 
 import numpy as np
-from lava.magma.core.run_configs import Loihi2SimCfg
-from lava.proc.io.source import RingBuffer
 
 from export import FixedNetwork, ModelError, Trace, read_netx, write_netx
-from export.model import CubaLayer
-from lava_procs import probes
-from lava_procs.netx.process import Network
-from lava_procs.recorder.process import Recorder
-from lava_procs.supervise import LavaTimeoutError, supervise
-from lava_procs.watch import run_watched
+from export.trace import joined
+from lava_procs.session import HEARTBEAT_SECONDS, Probed, Session, check_precision
+from lava_procs.supervise import Job, supervise
 
-TAGS = {"fixed": "fixed_pt", "float": "floating_pt"}
-STATE_TYPE = {"fixed": np.int32, "float": np.float32}
-SUM_TYPE = {"fixed": np.int64, "float": np.float64}
-
-# Measured: less than 1 ms per layer and step on two busy cores. A run this much slower hangs.
-START_SECONDS, STEP_SECONDS = 60.0, 0.02
+_CHUNK_STEPS = 1000
+"""Steps that a network of a stream should run for at least: starting one takes as long as 200."""
 
 
 def run(
@@ -34,7 +26,11 @@ def run(
     precision: str = "fixed",
     *,
     timeout: float | None = None,
+    heartbeat: float | None = HEARTBEAT_SECONDS,
+    workers: int | None = 1,
     trace: bool = True,
+    probe: Collection[str] | None = None,
+    layers: Collection[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Run samples through a network in Lava on this CPU.
@@ -52,8 +48,17 @@ def run(
         ``"fixed"``, as Loihi computes, or ``"float"``, the float32 that the integers stand for.
     timeout
         Seconds; by default a minute and ample time for every step.
+    heartbeat
+        Seconds without a single step after which the run is ended, and the process named that the
+        others wait for; None waits for the timeout. The first step may take a minute.
+    workers
+        Lava networks that share the samples and run side by side; None takes as many as there are
+        cores. The result is the same.
     trace
         Collect every layer's spikes, V and Θ as well, not only the logits.
+    probe, layers
+        Collect only some of ``"v"``, ``"theta"`` and ``"s"``, and only of these layers, by number.
+        What it costs is measured by ``python -m benchmarks.probes``.
     progress
         Called as ``progress(steps done, steps in all)`` now and then.
 
@@ -68,132 +73,147 @@ def run(
     LavaRunError
         A model raised or was killed; the message has its name and traceback.
     LavaTimeoutError
-        The run did not end in time.
+        The run did not end in time, or (LavaStalledError) stood still.
     """
-    if precision not in TAGS:
-        raise ValueError(f"precision: expected 'fixed' or 'float', got {precision!r}")
-    fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
-    cuba = [layer.name for layer in fixed.layers if isinstance(layer, CubaLayer)]
-    if precision == "float" and cuba:
-        raise ModelError(
-            f"precision 'float': expected CE-LIF layers only, found CUBA neurons in {cuba[0]}, "
-            "whose integers mean nothing to Lava's float LIF; use precision='fixed'"
-        )
+    fixed, probed = _checked(net, precision, trace, probe, layers)
     samples = fixed.encode(x)
-    with tempfile.TemporaryDirectory(prefix="celif-") as folder:
-        path = os.fspath(net) if not isinstance(net, FixedNetwork) else f"{folder}/net.net"
-        if isinstance(net, FixedNetwork):
-            write_netx(fixed, path)
-        session = _Session(fixed, path, folder, samples, precision, trace)
-        session.create_probes()
-        session.supervise(timeout, progress)
-        return session.collect()
+    parts = np.array_split(samples, max(1, min(_count(workers), len(samples))))
+    with tempfile.TemporaryDirectory(prefix="celif-") as root:
+        path = _file(net, root)
+        sessions = [Session(fixed, path, _folder(root), part, precision, probed) for part in parts]
+        total = sum(session.total for session in sessions)
 
+        def report() -> None:
+            if progress is not None:
+                progress(sum(session.done() for session in sessions), total)
 
-class _Session:
-    """One run: what goes in, where its traces lie, how long it is."""
-
-    def __init__(
-        self,
-        fixed: FixedNetwork,
-        path: str,
-        folder: str,
-        samples: np.ndarray,
-        precision: str,
-        trace: bool,
-    ):
-        self.fixed, self.path, self.folder, self.samples = fixed, path, folder, samples
-        self.precision, self.trace = precision, trace
-        self.batch, self.channels, self.steps = samples.shape
-        self.period = self.steps + fixed.gap
-        self.last = len(fixed.all_layers) - 1
-        # The last layer finishes its last sample `lag` steps after the source.
-        self.total = self.batch * self.period + fixed.all_layers[-1].lag
-
-    def prefix(self, i: int) -> str:
-        """Of layer i's trace files."""
-        return f"{self.folder}/layer{i}"
-
-    def create_probes(self) -> None:
-        """Make the files that the models will write to."""
-        state = STATE_TYPE[self.precision]
-        for i, layer in enumerate(self.fixed.layers):
-            shape = (self.batch, self.steps, layer.neurons)
-            if self.trace or i == self.last:
-                probes.create(self.prefix(i), "s", shape, np.int8)
-            if self.trace and not isinstance(layer, CubaLayer):
-                probes.create(self.prefix(i), "v", shape, state)
-                probes.create(self.prefix(i), "theta", shape, state)
-        if self.fixed.readout is not None:
-            sums = (self.batch, self.fixed.readout.neurons)
-            probes.create(self.prefix(self.last), "sum", sums, SUM_TYPE[self.precision])
-        probes.create(self.prefix(self.last), "time", (1,), np.int64)
-
-    def supervise(self, timeout: float | None, progress: Callable[[int, int], None] | None) -> None:
-        """Run it, in a process of its own."""
-        if timeout is None:
-            timeout = START_SECONDS + STEP_SECONDS * self.total * (self.last + 1)
-        name = Path(self.fixed.path).name or "a network"
-        try:
-            supervise(
-                partial(_simulate, self),
-                what=f"Lava run of {name} ({self.batch} × {self.steps} steps, {self.precision})",
-                timeout=timeout,
-                folder=self.folder,
-                poll=None if progress is None else lambda: progress(self.done(), self.total),
-            )
-        except LavaTimeoutError as error:
-            raise LavaTimeoutError(f"{error} (step {self.done()} of {self.total})") from None
+        jobs = [session.job(root, timeout, heartbeat) for session in sessions]
+        for _ in supervise(jobs, len(jobs), report):
+            pass
         if progress is not None:
-            progress(self.total, self.total)
+            progress(total, total)
+        return joined([session.collect() for session in sessions])
 
-    def done(self) -> int:
-        """Steps that the last layer has taken."""
-        return int(probes.load(self.prefix(self.last), "time")[0])
 
-    def collect(self) -> Trace:
-        """Read the traces back, time last."""
-        layers = range(len(self.fixed.layers))
+def run_stream(
+    net: str | os.PathLike[str] | FixedNetwork,
+    samples: Iterable[np.ndarray],
+    precision: str = "fixed",
+    *,
+    chunk: int | None = None,
+    timeout: float | None = None,
+    heartbeat: float | None = HEARTBEAT_SECONDS,
+    workers: int | None = 1,
+    trace: bool = True,
+    probe: Collection[str] | None = None,
+    layers: Collection[int] | None = None,
+) -> Iterator[Trace]:
+    """Run samples as they come, and yield a Trace of one for each, in order.
 
-        def read(i: int, variable: str) -> np.ndarray:
-            return probes.load(self.prefix(i), variable).transpose(0, 2, 1)
+    No more than ``chunk`` × ``workers`` samples, and what was seen of them, are held at a time.
+    Whoever stops early closes the generator, which ends every process.
 
-        if self.fixed.readout is not None:
-            logits = probes.load(self.prefix(self.last), "sum")
-        else:
-            # Of a shifted layer, the last step's spikes leave it after the sample's end.
-            sent = self.steps - self.fixed.layers[-1].delay_shift
-            logits = read(self.last, "s")[..., :sent].sum(2, dtype=SUM_TYPE[self.precision])
-        if not self.trace:
-            return Trace(logits)
-        seen = [not isinstance(layer, CubaLayer) for layer in self.fixed.layers]
-        return Trace(
-            logits,
-            spikes=[read(i, "s") for i in layers],
-            v=[read(i, "v") if seen[i] else None for i in layers],
-            theta=[read(i, "theta") if seen[i] else None for i in layers],
+    Parameters
+    ----------
+    samples
+        Each (channel, time), of any length that the network takes.
+    chunk
+        Samples that one Lava network takes before the next is started; by default enough for a
+        thousand steps, against the 0.5 s that a start takes.
+    timeout
+        Seconds for one chunk.
+    net, precision, heartbeat, workers, trace, probe, layers
+        As in :func:`run`.
+    """
+    fixed, probed = _checked(net, precision, trace, probe, layers)
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk: expected 1 or more, got {chunk}")
+    count = _count(workers)
+
+    def traces() -> Iterator[Trace]:
+        sessions: list[Session] = []
+
+        def jobs() -> Iterator[Job]:
+            for group in _chunks(samples, fixed, chunk):
+                session = Session(fixed, path, _folder(root), group, precision, probed)
+                sessions.append(session)
+                yield session.job(root, timeout, heartbeat)
+
+        with tempfile.TemporaryDirectory(prefix="celif-") as root:
+            path = _file(net, root)
+            # Closed before its folder goes, whether the stream ends or is left.
+            with closing(supervise(jobs(), count)) as results:
+                for _ in results:
+                    session = sessions.pop(0)
+                    seen = session.collect()
+                    shutil.rmtree(session.folder)
+                    for i in range(session.batch):
+                        yield seen.sample(i)
+
+    return traces()
+
+
+def _checked(
+    net: str | os.PathLike[str] | FixedNetwork,
+    precision: str,
+    trace: bool,
+    probe: Collection[str] | None,
+    layers: Collection[int] | None,
+) -> tuple[FixedNetwork, Probed]:
+    """The network, and what is to be seen of it."""
+    fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
+    check_precision(fixed, precision)
+    return fixed, Probed.of(fixed, trace, probe, layers)
+
+
+def _file(net: str | os.PathLike[str] | FixedNetwork, root: str) -> str:
+    """A file that holds the network."""
+    if not isinstance(net, FixedNetwork):
+        return os.fspath(net)
+    path = f"{root}/net.net"
+    write_netx(net, path)
+    return path
+
+
+def _folder(root: str) -> str:
+    return tempfile.mkdtemp(dir=root)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _count(workers: int | None) -> int:
+    if workers is None:
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
         )
+    if workers < 1:
+        raise ValueError(f"workers: expected 1 or more, or None for every core, got {workers}")
+    return workers
 
 
-def _simulate(session: _Session) -> None:
-    """Build the network, feed it, run it: in the worker."""
-    data = np.zeros((session.channels, session.total), np.int32)
-    for i, sample in enumerate(session.samples):
-        start = i * session.period
-        data[:, start : start + session.steps] = sample
-    source = RingBuffer(data=data)
-    source.name = "input"
-    network = Network(net_config=session.path, steps=session.steps, probe=f"{session.folder}/layer")
-    source.s_out.connect(network.inp)
-    for i, layer in enumerate(session.fixed.layers):
-        if isinstance(layer, CubaLayer) and (session.trace or i == session.last):
-            recorder = Recorder(
-                shape=(layer.neurons,),
-                lag=layer.lag,
-                steps=session.steps,
-                period=session.period,
-                probe=session.prefix(i),
-                name=f"{layer.name} recorder",
-            )
-            network.layers[i].out.connect(recorder.a_in)
-    run_watched(source, session.total, Loihi2SimCfg(select_tag=TAGS[session.precision]))
+def _chunks(
+    samples: Iterable[np.ndarray], fixed: FixedNetwork, chunk: int | None
+) -> Iterator[np.ndarray]:
+    """Successive samples of one shape, encoded, in groups."""
+
+    def encoded() -> Iterator[np.ndarray]:
+        for i, sample in enumerate(samples):
+            values = np.asarray(sample)
+            if values.ndim != 2:
+                raise ModelError(
+                    f"sample {i}: expected (channel, time), got shape {values.shape}; "
+                    "run takes a batch at once"
+                )
+            yield fixed.encode(values[None])
+
+    for shape, alike in itertools.groupby(encoded(), key=np.shape):
+        size = chunk or -(-_CHUNK_STEPS // (shape[2] + fixed.gap))
+        while group := list(itertools.islice(alike, size)):
+            yield np.concatenate(group)

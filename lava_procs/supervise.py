@@ -1,6 +1,6 @@
-"""Run a function that forks, hangs or dies, and be sure that nothing of it remains.
+"""Run functions that fork, hang or die, and be sure that nothing of them remains.
 
-The work is done behind a guard, see :mod:`lava_procs.guard`; here is the caller's side.
+The work is done behind guards, see :mod:`lava_procs.guard`; here is the caller's side.
 """
 
 from __future__ import annotations
@@ -9,15 +9,25 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Callable
-from typing import IO, Any
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from multiprocessing import connection
+from typing import Any
 
-from lava_procs.guard import POLL, Failure, Outcome, fork, guard
+from lava_procs.guard import POLL, Failure, Job, Outcome, fork, guard
 
 # For a guard to end everything; it takes some milliseconds.
 _PATIENCE = 30.0
 
-__all__ = ["Failure", "LavaRunError", "LavaTimeoutError", "manner", "supervise"]
+__all__ = [
+    "Failure",
+    "Job",
+    "LavaRunError",
+    "LavaStalledError",
+    "LavaTimeoutError",
+    "manner",
+    "supervise",
+]
 
 
 class LavaRunError(RuntimeError):
@@ -28,79 +38,134 @@ class LavaTimeoutError(LavaRunError, TimeoutError):
     """A run took longer than it was given."""
 
 
+class LavaStalledError(LavaTimeoutError):
+    """A run made no step for longer than its heartbeat."""
+
+
 def supervise(
-    function: Callable[[], Any],
-    *,
-    what: str,
-    timeout: float,
-    folder: str,
-    poll: Callable[[], None] | None = None,
-) -> Any:
-    """Return ``function()``, computed in a forked process.
+    jobs: Iterable[Job], workers: int = 1, poll: Callable[[], None] | None = None
+) -> Generator[Any, None, None]:
+    """Yield what each job's function returns, computed in a forked process, in order.
 
     Parameters
     ----------
-    function
-        Its value must be picklable. It must not use parallel numba or threaded torch, which do
-        not survive a fork.
-    what
-        Names the run in errors.
-    timeout
-        Seconds.
-    folder
-        Where temporary files go. The caller removes it; the guard does if the caller dies.
+    jobs
+        Taken one by one, when there is room for another.
+    workers
+        Jobs that run, or have run and wait for those before them, at a time.
     poll
         Called in the caller some ten times a second.
 
     Raises
     ------
     LavaRunError
-        The function raised, or its process died.
+        A job's function raised, or its process died; the other jobs are ended.
     LavaTimeoutError
-        It did not end in time.
+        A job did not end in time.
+    LavaStalledError
+        A job made no progress for the length of its heartbeat.
     """
-    answers, answer = fork.Pipe(duplex=False)
-    stopped, stop = fork.Pipe(duplex=False)
-    with tempfile.TemporaryFile(dir=folder) as log, answers, stop:
-        with answer, stopped:
-            arguments = (function, timeout, os.getpid(), folder, log, answer, stopped, stop)
-            process = fork.Process(target=guard, args=arguments, name=f"guard of {what}")
-            process.start()
-        outcome = Outcome("died", None)
-        try:
-            # Not the guard's sentinel: its descendants hold that open when it is killed.
-            while not answers.poll(POLL) and process.is_alive():
+    wards: deque[_Ward] = deque()
+    coming = iter(jobs)
+    try:
+        while True:
+            while len(wards) < workers and (job := next(coming, None)) is not None:
+                wards.append(_Ward(job))
+            if not wards:
+                return
+            while not wards[0].ended:
+                # Not the guards' sentinels: their descendants hold those open when one is killed.
+                connection.wait([ward.answers for ward in wards if not ward.ended], POLL)
+                for ward in wards:
+                    if ward.look():
+                        ward.check()
                 if poll is not None:
                     poll()
-            with contextlib.suppress(EOFError):
-                if answers.poll():
-                    outcome = answers.recv()
+            yield wards[0].check()
+            wards.popleft().close()
+    finally:
+        for ward in wards:
+            ward.stop()
+        for ward in wards:
+            ward.close()
+
+
+class _Ward:
+    """A job behind its guard, seen from the caller."""
+
+    def __init__(self, job: Job):
+        self.job = job
+        self.outcome: Outcome | None = None
+        with contextlib.ExitStack() as stack:
+            self.log = stack.enter_context(tempfile.TemporaryFile(dir=job.folder))
+            self.answers, answer = fork.Pipe(duplex=False)
+            stopped, self._stop = fork.Pipe(duplex=False)
+            stack.enter_context(self.answers)
+            stack.enter_context(self._stop)
+            with answer, stopped:
+                arguments = (job, os.getpid(), self.log, answer, stopped, self._stop)
+                self.process = fork.Process(
+                    target=guard, args=arguments, name=f"guard of {job.what}"
+                )
+                self.process.start()
+            self._files = stack.pop_all()
+
+    @property
+    def ended(self) -> bool:
+        return self.outcome is not None
+
+    def look(self) -> bool:
+        """Whether it has ended since the last look."""
+        if self.ended or (not self.answers.poll() and self.process.is_alive()):
+            return False
+        self.outcome = Outcome("died", None)
+        with contextlib.suppress(EOFError, OSError):
+            if self.answers.poll():
+                self.outcome = self.answers.recv()
+        return True
+
+    def check(self) -> Any:
+        """What the function returned, or the error that ended it."""
+        job, outcome = self.job, self.outcome
+        assert outcome is not None
+        kind, value = outcome
+        if kind == "done":
+            return value
+        if kind == "failed":
+            raise LavaRunError(f"{job.what}: {value}")
+        stopped = "stopped it and all its processes"
+        reason = f"; {value}" if value else ""
+        if kind == "timeout":
+            raise LavaTimeoutError(
+                f"{job.what}: not finished after {job.timeout:g} s{job.progress()}; {stopped}. "
+                f"If it was only slow, give it a longer timeout{reason}"
+            )
+        if kind == "stalled":
+            raise LavaStalledError(
+                f"{job.what}: no progress for {job.patience():g} s{job.progress()}; {stopped}. "
+                f"If it was only slow, give it a longer heartbeat{reason}"
+            )
+        self.log.seek(0)
+        words = self.log.read().decode(errors="replace").strip().splitlines()[-20:]
+        said = "\n".join(["; it last said:", *words]) if words else ""
+        raise LavaRunError(f"{job.what}: its main process died{manner(value)}{said}")
+
+    def stop(self) -> None:
+        """Ask the guard to end everything; it does, and needs a moment."""
+        with contextlib.suppress(OSError):
+            self._stop.send(None)
+
+    def close(self) -> None:
+        """Wait until the guard, and so everything below it, is gone."""
+        try:
+            self.stop()
+            self.process.join(_PATIENCE)
         finally:
-            with contextlib.suppress(OSError):
-                stop.send(None)
-            process.join(_PATIENCE)
-            if process.exitcode is None:
-                process.kill()
-                process.join()
-            process.close()
-        return _unpack(outcome, what, timeout, log)
-
-
-def _unpack(outcome: Outcome, what: str, timeout: float, log: IO[bytes]) -> Any:
-    kind, value = outcome
-    if kind == "done":
-        return value
-    if kind == "failed":
-        raise LavaRunError(f"{what}: {value}")
-    if kind == "timeout":
-        raise LavaTimeoutError(
-            f"{what}: not finished after {timeout:g} s; stopped it and all its processes. "
-            "If it was only slow, give it a longer timeout"
-        )
-    log.seek(0)
-    words = log.read().decode(errors="replace").strip().splitlines()[-20:]
-    said = "\n".join(["; it last said:", *words]) if words else ""
-    raise LavaRunError(f"{what}: its main process died{manner(value)}{said}")
+            if self.process.exitcode is None:
+                self.process.kill()
+                self.process.join()
+            self.process.close()
+            self._files.close()
 
 
 def manner(exitcode: int | None) -> str:

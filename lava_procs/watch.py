@@ -15,14 +15,17 @@ from lava.magma.core.run_conditions import RunSteps
 from lava.magma.core.run_configs import RunConfig
 from lava.magma.runtime.mgmt_token_enums import MGMT_RESPONSE, enum_equal
 
+from lava_procs import stacks
 from lava_procs.supervise import Failure, manner
 
 _POLL = 0.02
 _GRACE = 5.0
 
 
-def run_watched(process: AbstractProcess, steps: int, run_cfg: RunConfig) -> None:
+def run_watched(process: AbstractProcess, steps: int, run_cfg: RunConfig, folder: str) -> None:
     """Run ``process`` and all that is connected to it for ``steps`` steps, and do not stop it.
+
+    The processes that Lava starts are announced in ``folder``, see :mod:`lava_procs.stacks`.
 
     Meant for the worker of :func:`lava_procs.supervise.supervise`, which ends what remains.
 
@@ -39,6 +42,7 @@ def run_watched(process: AbstractProcess, steps: int, run_cfg: RunConfig) -> Non
         raise
     runtime = process.runtime
     actors = dict(zip(_names(runtime), runtime._messaging_infrastructure.actors, strict=True))
+    stacks.announce(folder, {actor.pid: name for name, actor in actors.items()})
     port = runtime.service_to_runtime[0]
     while not port.probe():
         connection.wait([actor.sentinel for actor in actors.values()], _POLL)

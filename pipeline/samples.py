@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from export import FixedNetwork, Trace, simulate
+from export.trace import joined
 from pipeline import console
 from training import tasks
 from training.files import atomic_file
@@ -79,7 +80,7 @@ def run_twin(fixed: FixedNetwork, x: np.ndarray, trace: bool = False) -> Trace:
         for start in range(0, len(graded), _CHUNK):
             parts.append(simulate(fixed, graded[start : start + _CHUNK], trace=trace))
             report(min(start + _CHUNK, len(graded)), len(graded))
-    whole = _joined(parts)
+    whole = joined(parts)
     counts = zip(fixed.layers, whole.saturations or (), strict=True)
     if full := [f"{layer.name} ({n:,})" for layer, n in counts if n]:
         console.warn(
@@ -87,24 +88,6 @@ def run_twin(fixed: FixedNetwork, x: np.ndarray, trace: bool = False) -> Trace:
             "there; export with calibration samples that are like these"
         )
     return whole
-
-
-def _joined(parts: list[Trace]) -> Trace:
-    def layers(name: str) -> Any:
-        each = [getattr(part, name) for part in parts]
-        if each[0] is None:
-            return None
-        columns = zip(*each, strict=True)
-        return [None if column[0] is None else np.concatenate(column) for column in columns]
-
-    counts = [part.saturations or [] for part in parts]
-    return Trace(
-        np.concatenate([part.logits for part in parts]),
-        spikes=layers("spikes"),
-        v=layers("v"),
-        theta=layers("theta"),
-        saturations=[sum(column) for column in zip(*counts, strict=True)],
-    )
 
 
 def save_trace(trace: Trace, path: Path | None) -> None:

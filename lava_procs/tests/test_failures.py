@@ -9,8 +9,10 @@ import pytest
 from lava.proc.dense.models import PyDenseModelBitAcc
 
 from export.random_nets import random_network
-from lava_procs import LavaRunError, LavaTimeoutError, run
+from lava_procs import LavaRunError, LavaStalledError, LavaTimeoutError, run
 from lava_procs.celif.models import PyCELIFModelFixed
+from lava_procs.readout.models import PyReadoutModelFixed
+from lava_procs.session import Session
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
@@ -64,9 +66,33 @@ def test_exception_in_a_model_that_cannot_be_built_surfaces(net, x, monkeypatch)
 
 def test_sleeping_model_times_out(net, x, monkeypatch):
     at_step_four(monkeypatch, PyCELIFModelFixed, lambda: time.sleep(600))
-    message = r"2 × 6 steps, fixed\): not finished after 4 s.*\(step \d of 15\)"
+    message = r"2 × 6 steps, fixed\): not finished after 5 s \(step \d of 15\)"
     with pytest.raises(LavaTimeoutError, match=message):
-        run(net, x, timeout=4)
+        run(net, x, timeout=5)
+
+
+def sleep_for_ever():
+    time.sleep(600)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(PyCELIFModelFixed, r"layer 0 \(CELIF"), (PyDenseModelBitAcc, r"layer 0 synapse \(Dense")],
+    ids=["ours", "stock"],
+)
+def test_model_that_stands_still_is_named_with_what_it_does(net, x, monkeypatch, model, name):
+    at_step_four(monkeypatch, model, sleep_for_ever)
+    with pytest.raises(LavaStalledError, match=rf"no progress for 2 s(?s:.*){name}") as error:
+        run(net, x, heartbeat=2)
+    assert "in sleep_for_ever" in str(error.value)
+    # Those that only wait for it are not accused.
+    assert "Readout" not in str(error.value)
+
+
+def test_model_that_is_stopped_by_a_signal_is_named(net, x, monkeypatch):
+    at_step_four(monkeypatch, PyReadoutModelFixed, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+    with pytest.raises(LavaStalledError, match=r"layer 2 \(Readout.*is behind.*it is stopped"):
+        run(net, x, heartbeat=2)
 
 
 def test_killed_model_is_reported(net, x, monkeypatch):
@@ -81,3 +107,29 @@ def test_run_after_a_failed_one_works(net, x, monkeypatch):
         with pytest.raises(LavaRunError):
             run(net, x)
     assert np.any(run(net, x).spikes[0])
+
+
+def test_interrupt_during_a_run_leaves_nothing(net, x, monkeypatch):
+    at_step_four(monkeypatch, PyCELIFModelFixed, sleep_for_ever)
+
+    def interrupt(done, total):
+        if done:
+            raise KeyboardInterrupt  # as Ctrl-C does, wherever the caller stands
+
+    with pytest.raises(KeyboardInterrupt):
+        run(net, x, workers=2, progress=interrupt)
+
+
+def test_failure_in_one_of_several_networks_ends_all(net, rng, monkeypatch):
+    x = rng.integers(0, 16, (3, 2, 6))
+    original = Session.simulate
+
+    def simulate(self):
+        if np.array_equal(self.samples, net.encode(x[2:])):
+            misbehave()
+        at_step_four(monkeypatch, PyCELIFModelFixed, sleep_for_ever)
+        original(self)
+
+    monkeypatch.setattr(Session, "simulate", simulate)
+    with pytest.raises(LavaRunError, match="ZeroDivisionError: at step four"):
+        run(net, x, workers=2)

@@ -1,5 +1,6 @@
 """run: the same Trace as the twin and torch, whatever the network and the samples."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from export.model import CubaLayer, Encoding
 from export.random_nets import random_network
 from hw_tests.backends import run_torch
 from hw_tests.trace import assert_same_trace, firing_rates
-from lava_procs import run
+from lava_procs import run, run_stream
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
@@ -135,6 +136,74 @@ def test_logits_without_readout_are_spike_counts_with_or_without_trace(rng, shif
     assert found.logits.any()
 
 
+def test_networks_side_by_side_equal_one(rng):
+    net = random_network(rng, (6, 5), 9)
+    x = rng.integers(0, 16, (5, 2, 9))
+    expected = simulate(net, x, trace=True)
+    calls = []
+    found = run(net, x, workers=2, progress=lambda *call: calls.append(call))
+    assert_same_trace(expected, found)
+    assert_alive(expected)
+    # Each network has its own samples, and lets the last one through all layers.
+    assert calls[-1] == (5 * 9 + 2 * 3,) * 2
+
+
+def test_stream_yields_each_sample_as_run_does_and_takes_no_more_than_it_must(rng):
+    net = random_network(rng, (6, 5), 9)
+    samples = [rng.integers(0, 16, (2, steps)) for steps in (9, 9, 9, 5, 5, 9)]
+    taken = []
+
+    def stream():
+        for i, sample in enumerate(samples):
+            taken.append(i)
+            yield sample
+
+    traces = run_stream(net, stream(), chunk=2, workers=2)
+    assert taken == []
+    for i, trace in enumerate(traces):
+        expected = simulate(net, samples[i][None], trace=True)
+        assert_same_trace(expected, trace)
+        assert any(spikes.any() for spikes in trace.spikes)
+        # Two networks of two, and the sample that shows where the second one's shape ends.
+        assert len(taken) <= (i // 2) * 2 + 5
+    assert taken == list(range(6))
+
+
+def test_stream_left_early_and_wrong_samples_leave_nothing(rng):
+    net = random_network(rng, (4,), 6)
+    endless = (rng.integers(0, 16, (2, 6)) for _ in itertools.count())
+    traces = run_stream(net, endless, chunk=1, workers=2, trace=False)
+    assert next(traces).logits.shape == (1, 3)
+    traces.close()
+    with pytest.raises(ModelError, match=r"sample 0: expected \(channel, time\), got shape"):
+        list(run_stream(net, rng.integers(0, 16, (1, 3, 2, 6))))
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({"probe": ("s",)}, {"spikes": [0, 1]}),
+        ({"probe": ("v", "theta"), "layers": [1]}, {"v": [1], "theta": [1]}),
+        ({"trace": False}, {}),
+    ],
+    ids=["spikes", "states of one layer", "nothing"],
+)
+def test_only_what_was_asked_for_is_seen(rng, options, seen):
+    net = replace(random_network(rng, (6, 5), 9), readout=None)
+    x = rng.integers(0, 16, (2, 2, 9))
+    expected = simulate(net, x, trace=True)
+    found = run(net, x, **options)
+    np.testing.assert_array_equal(found.logits, expected.logits)
+    assert found.logits.any()
+    for name in ("spikes", "v", "theta"):
+        values = getattr(found, name)
+        assert (values is not None) == (name in seen)
+        for i, value in enumerate(values or ()):
+            assert (value is not None) == (i in seen[name])
+            if value is not None:
+                np.testing.assert_array_equal(value, getattr(expected, name)[i])
+
+
 def test_progress_reaches_the_end(rng):
     net = random_network(rng, (4,), 30)
     calls = []
@@ -158,6 +227,14 @@ def test_bad_arguments_are_refused_before_anything_starts(rng, tmp_path):
     x = rng.integers(0, 16, (1, 2, 5))
     with pytest.raises(ValueError, match="precision: expected 'fixed' or 'float', got 'double'"):
         run(net, x, "double")
+    with pytest.raises(ValueError, match=r"probe: expected some of v, theta, s, got \['u'\]"):
+        run(net, x, probe=["u"])
+    with pytest.raises(ValueError, match=r"layers: expected some of 0\.\.0, got \[1\]"):
+        run(net, x, layers=[0, 1])
+    with pytest.raises(ValueError, match="workers: expected 1 or more, or None"):
+        run(net, x, workers=0)
+    with pytest.raises(ValueError, match="chunk: expected 1 or more, got 0"):
+        run_stream(net, x, chunk=0)
     with pytest.raises(ModelError, match=r"with 1\.\.5 time steps"):
         run(net, np.zeros((1, 2, 6), int))
     with pytest.raises(NetxError, match="no such file"):

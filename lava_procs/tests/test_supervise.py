@@ -9,14 +9,26 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from lava_procs.supervise import Failure, LavaRunError, LavaTimeoutError, supervise
+from lava_procs.supervise import (
+    Failure,
+    Job,
+    LavaRunError,
+    LavaStalledError,
+    LavaTimeoutError,
+    supervise,
+)
 from lava_procs.tests.conftest import processes_named
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 
-def run(function, folder, timeout=30.0, **options):
-    return supervise(function, what="the run", timeout=timeout, folder=str(folder), **options)
+def job(function, folder, timeout=30.0, **options):
+    return Job(function, "the run", timeout, str(folder), **options)
+
+
+def run(function, folder, timeout=30.0, poll=None, **options):
+    [value] = supervise([job(function, folder, timeout, **options)], poll=poll)
+    return value
 
 
 def wait_until(condition, seconds=10.0):
@@ -132,3 +144,79 @@ def test_killed_caller_leaves_nothing(tmp_path):
     caller.close()
     assert wait_until(lambda: not processes_named(name))
     assert wait_until(lambda: not folder.exists())
+
+
+def test_several_jobs_run_side_by_side_and_come_back_in_order(tmp_path):
+    meeting = tmp_path / "here"
+
+    def first():
+        # Only a job that runs at the same time can end this one.
+        assert wait_until(meeting.exists)
+        return 1
+
+    jobs = [job(first, tmp_path), job(meeting.touch, tmp_path), job(lambda: 3, tmp_path)]
+    assert list(supervise(jobs, workers=2)) == [1, None, 3]
+
+
+def test_no_more_jobs_are_taken_than_may_run(tmp_path):
+    taken = []
+
+    def jobs():
+        for i in range(4):
+            taken.append(i)
+            yield job(lambda i=i: i, tmp_path)
+
+    seen = []
+    for value in supervise(jobs(), workers=2):
+        seen.append(value)
+        assert len(taken) <= len(seen) + 1
+    assert seen == [0, 1, 2, 3]
+
+
+def test_failure_of_one_job_ends_the_others(tmp_path):
+    def fail():
+        raise Failure("the second is to blame")
+
+    jobs = [job(hang_with_children_and_shared_memory, tmp_path), job(fail, tmp_path)]
+    start = time.monotonic()
+    with pytest.raises(LavaRunError, match="the second is to blame"):
+        list(supervise(jobs, workers=2))
+    assert time.monotonic() - start < 20
+
+
+def test_results_that_nobody_waits_for_any_more_end_everything(tmp_path):
+    jobs = [job(lambda: 1, tmp_path), job(hang_with_children_and_shared_memory, tmp_path)]
+    results = supervise(jobs, workers=2)
+    assert next(results) == 1
+    results.close()
+
+
+def test_job_without_progress_is_ended_long_before_its_deadline(tmp_path):
+    steps = tmp_path / "steps"
+    steps.write_text("0")
+
+    def stand_still():
+        for i in range(4):
+            steps.write_text(str(i))
+            time.sleep(0.3)
+        time.sleep(600)
+
+    def done():
+        return int(steps.read_text() or 0)
+
+    start = time.monotonic()
+    options = {"done": done, "total": 9, "heartbeat": 1.0}
+    with pytest.raises(LavaStalledError, match=r"no progress for 1 s \(step 3 of 9\)"):
+        run(stand_still, tmp_path, timeout=300, **options)
+    assert 1.5 < time.monotonic() - start < 30
+
+
+def test_first_step_may_take_longer_than_the_others(tmp_path):
+    def slow_start():
+        time.sleep(1.0)
+        return "here"
+
+    options = {"done": lambda: 0, "heartbeat": 0.2}
+    assert run(slow_start, tmp_path, start=20.0, **options) == "here"
+    with pytest.raises(LavaStalledError, match=r"no progress for 0\.4 s \(step 0 of 0\)"):
+        run(slow_start, tmp_path, start=0.4, **options)
