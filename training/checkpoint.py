@@ -6,24 +6,40 @@ Saved whole or not at all; loaded without executing code from the file.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from training.files import atomic_file
 from training.network import Network
 
-VERSION = 1
+VERSION = 2
+"""2 added ``kind`` and a place in the middle of an epoch; files of version 1 are read as before."""
+
+BUILDERS: dict[str, Callable[..., nn.Module]] = {"Network": Network}
+"""What a file's ``kind`` is built by, from its ``network`` as keywords. Add your own modules."""
 
 
 class CheckpointError(ValueError):
     """A file that is no checkpoint of ours."""
 
 
-def save(path: str | os.PathLike[str], net: Network, **extra: Any) -> None:
-    """Write ``net`` and ``extra`` (tensors and plain values) to ``path``."""
-    content = {"celif": VERSION, "network": net.config, "weights": net.state_dict(), **extra}
+def save(path: str | os.PathLike[str], net: nn.Module, **extra: Any) -> None:
+    """Write ``net`` and ``extra`` (tensors and plain values) to ``path``.
+
+    A module with a ``config`` of plain values, from which :data:`BUILDERS` can build it anew, can
+    be loaded; of any other only the weights are kept.
+    """
+    content = {
+        "celif": VERSION,
+        "kind": type(net).__name__,
+        "network": getattr(net, "config", None),
+        "weights": net.state_dict(),
+        **extra,
+    }
     with atomic_file(path) as draft:
         torch.save(content, draft)
 
@@ -42,23 +58,39 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise CheckpointError(
             f"{path}: expected version up to {VERSION}, found {content['celif']}; update celif-lava"
         )
-    return content
+    return {"kind": "Network", **content}
 
 
-def build(content: dict[str, Any]) -> Network:
-    """The network of a checkpoint's content."""
-    net = Network(**content["network"])
+def build(content: dict[str, Any]) -> nn.Module:
+    """The module of a checkpoint's content."""
+    kind = content["kind"]
+    if kind not in BUILDERS or content["network"] is None:
+        raise CheckpointError(
+            f"checkpoint of a {kind}: expected one of {', '.join(BUILDERS)}; make the module as it "
+            "was made, then load_state_dict(checkpoint.read(path)['weights'])"
+        )
+    net = BUILDERS[kind](**content["network"])
     net.load_state_dict(content["weights"])
     return net
 
 
-def load(path: str | os.PathLike[str]) -> Network:
-    """The network in a checkpoint, in evaluation mode."""
+def load_module(path: str | os.PathLike[str]) -> nn.Module:
+    """The module in a checkpoint, whatever its kind, in evaluation mode."""
     content = read(path)
     try:
         return build(content).eval()
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
     except (TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: expected a network, found {_reason(error)}") from None
+
+
+def load(path: str | os.PathLike[str]) -> Network:
+    """The :class:`training.Network` in a checkpoint, in evaluation mode."""
+    net = load_module(path)
+    if not isinstance(net, Network):
+        raise CheckpointError(f"{path}: expected a Network, found a {type(net).__name__}")
+    return net
 
 
 def _reason(error: Exception) -> str:

@@ -1,222 +1,269 @@
-"""Training: seeded, checkpointed after every epoch, and resumable bit for bit.
+"""Training: seeded, on one process or several, and resumable bit for bit from any step.
 
-The order of the samples is a function of seed and epoch, and a checkpoint holds weights,
-optimiser and random state, so a resumed run ends with the same weights as an undisturbed one.
+Every batch is a function of seed, epoch and step, and a checkpoint holds weights, optimiser, random
+state and the sums of a half-finished epoch. So a resumed run ends with the same weights as an
+undisturbed one.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
-from torch.nn import functional as F
+from torch import nn
 
-from training import checkpoint
-from training.files import atomic_file
+from training import checkpoint, run_state
+from training.augment import Augmented
+from training.average import Average
+from training.distributed import SEED_STRIDE, Group
+from training.evaluation import evaluate, placed
 from training.network import Network
-from training.tasks import Split, Task
+from training.progress import Clock, Progress, Tally, watched
+from training.recipe import Recipe
+from training.run_folder import BEST, LAST, METRICS, Board, Epoch, RunFolder
+from training.tasks import Source, Task
 
-LAST, BEST, METRICS = "last.pt", "best.pt", "metrics.json"
+__all__ = ["BEST", "LAST", "METRICS", "Progress", "Recipe", "Trainer", "evaluate", "start"]
 
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to train: AdamW, a learning rate that rises to ``lr`` and falls to 0 along a cosine."""
-
-    epochs: int = 40
-    batch: int = 64
-    lr: float = 5e-3
-    warmup: float = 0.1
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    seed: int = 0
-
-    def lr_at(self, done: float) -> float:
-        """Learning rate when the fraction ``done`` of all steps is done."""
-        if done < self.warmup:
-            return self.lr * (0.04 + 0.96 * done / self.warmup)
-        return self.lr * 0.5 * (1 + math.cos(math.pi * (done - self.warmup) / (1 - self.warmup)))
+Net = TypeVar("Net", bound=nn.Module)
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Where a training stands; ``epoch`` counts finished epochs."""
-
-    epoch: int
-    epochs: int
-    step: int
-    steps: int
-    loss: float
-    accuracy: float
-    validation: float | None = None
-
-
-@torch.no_grad()
-def evaluate(net: Network, split: Split, batch: int = 256) -> float:
-    """Accuracy of ``net`` on ``split``, 0 to 1."""
-    if len(split) == 0:
-        raise ValueError("split: expected at least one sample, got none; pass data to evaluate on")
-    was_training, hits = net.training, 0
-    net.eval()
-    for x, y in zip(split.x.split(batch), split.y.split(batch), strict=True):
-        hits += int((net(x).argmax(1) == y).sum())
-    net.train(was_training)
-    return hits / len(split)
-
-
-def _batches(split: Split, recipe: Recipe, epoch: int) -> Iterator[tuple[torch.Tensor, ...]]:
-    order = torch.randperm(
-        len(split), generator=torch.Generator().manual_seed(recipe.seed * 100_003 + epoch)
-    )
-    for part in order.split(recipe.batch):
-        yield split.x[part], split.y[part]
-
-
-class Trainer:
+class Trainer(Generic[Net]):
     """Trains ``net`` on ``task``; the run's folder ``out`` holds checkpoints and metrics.
+
+    Under ``torch.distributed`` every process makes one of these with the same arguments; the first
+    alone reports and writes.
 
     Parameters
     ----------
     net, task, recipe
-        What is trained, on what, and how. Seed torch before building ``net``, or use
-        :func:`start`.
+        What is trained, on what, and how. Any module will do whose outputs fit the task's
+        objective. Seed torch before building it, or use :func:`start`.
     out
         Folder of the run, made if need be.
     report
         Called with a :class:`Progress` after every step and epoch.
+    save_minutes, save_steps
+        A checkpoint is written after every epoch and, in between, after so many minutes or steps;
+        None for not.
+    tensorboard
+        Write the metrics for TensorBoard, too.
     """
 
     def __init__(
         self,
-        net: Network,
+        net: Net,
         task: Task,
         recipe: Recipe,
         out: str | Path,
         report: Callable[[Progress], None] = lambda progress: None,
+        *,
+        save_minutes: float | None = 5.0,
+        save_steps: int | None = None,
+        tensorboard: bool = False,
     ) -> None:
-        if (net.in_features, net.config["classes"]) != (task.channels, task.classes):
-            raise ValueError(
-                f"network: expected {task.channels} inputs and {task.classes} classes for task "
-                f"{task.name}, got {net.in_features} and {net.config['classes']}"
-            )
-        if task.steps > net.steps:
-            raise ValueError(
-                f"network: expected steps ≥ {task.steps} for task {task.name}, got {net.steps}"
-            )
+        _require_fit(net, task)
         self.net, self.task, self.recipe, self.report = net, task, recipe, report
-        self.out = Path(out)
-        self.out.mkdir(parents=True, exist_ok=True)
-        self.steps_per_epoch = -(-len(task.train) // recipe.batch)
+        self.save_minutes, self.save_steps, self.tensorboard = save_minutes, save_steps, tensorboard
+        self.folder, self.group = RunFolder(out), Group()
+        self.source: Source = task.train
+        if recipe.augment != "none":
+            self.source = Augmented(task.train, recipe.augment, task.image)
+        self.steps_per_epoch = math.ceil(len(task.train) / recipe.batch)
         self.total_steps = recipe.epochs * self.steps_per_epoch
         self.optimizer = torch.optim.AdamW(
             net.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
         )
-        self.history: list[dict[str, float]] = []
+        self.device = next(net.parameters()).device
+        self.group.start_alike(net)
+        if self.group.rank > 0:
+            torch.manual_seed(recipe.seed + self.group.rank * SEED_STRIDE)
+        self.average = Average(net, recipe.average) if recipe.average else None
+        self.history: list[Epoch] = []
+        self.tally, self._resumed = Tally(), False
+        self._clock, self._saved = Clock(), time.monotonic()
+
+    @property
+    def out(self) -> Path:
+        """Folder of the run."""
+        return self.folder.path
+
+    @property
+    def best_epoch(self) -> int | None:
+        """Index of the finished epoch with the best validation; None before the first."""
+        scores = [epoch["validation"] for epoch in self.history]
+        return self.task.objective.best(scores) if scores else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or patience is at its end."""
+        done, best = len(self.history), self.best_epoch
+        if self.recipe.patience is not None and best is not None:
+            return done >= min(self.recipe.epochs, best + 1 + self.recipe.patience)
+        return done >= self.recipe.epochs
 
     def resume(self) -> bool:
         """Continue from the run's last checkpoint; False if there is none."""
-        path = self.out / LAST
-        if not path.exists():
+        if not self.folder.last.exists():
             return False
-        content = checkpoint.read(path)
-        for name, ours in {"network": self.net.config, **self._about()}.items():
-            if content.get(name) != ours:
-                raise ValueError(
-                    f"{path}: expected the same {name} as the run began with, {content.get(name)}, "
-                    f"got {ours}; use another folder for another run"
-                )
-        if "optimizer" not in content:
-            raise ValueError(
-                f"{path}: expected the state of the optimiser, found none, as in {BEST}; only the "
-                f"{LAST} that a run wrote can be resumed"
-            )
-        self.net.load_state_dict(content["weights"])
-        self.optimizer.load_state_dict(content["optimizer"])
-        self.history = content["history"]
-        torch.set_rng_state(content["random"])
+        run_state.restore(self, self.folder.last)
+        self._resumed = True
         return True
 
-    def run(self) -> Network:
-        """Train to the end and return the network of the last epoch, in evaluation mode."""
-        for epoch in range(len(self.history), self.recipe.epochs):
-            self._epoch(epoch)
-            self._save()
+    def run(self) -> Net:
+        """Train to the end; return the network of the last epoch, or the average, to evaluate."""
+        board = None
+        if self.group.rank == 0 and not self.finished:
+            self.folder.begin(run_state.about(self), self._resumed)
+            if self.tensorboard:
+                board = Board(self.out, len(self.history))
+        self._clock, self._saved = Clock(), time.monotonic()
+        while not self.finished:
+            self._epoch()
+            if board is not None:
+                board.add(self.history[-1], len(self.history))
+        if self.average is not None:
+            self.net.load_state_dict(self.average.weights)
         return self.net.eval()
 
-    def _epoch(self, epoch: int) -> None:
+    def _epoch(self) -> None:
         self.net.train()
-        began, loss_sum, hits, seen, skipped = time.monotonic(), 0.0, 0, 0, 0
-        for step, (x, y) in enumerate(_batches(self.task.train, self.recipe, epoch), 1):
-            logits = self.net(x)
-            loss = F.cross_entropy(logits, y)
-            if not torch.isfinite(loss):
-                raise FloatingPointError(
-                    f"epoch {epoch + 1} step {step}: expected a finite loss, got {loss.item()}; "
-                    "lower the learning rate"
-                )
-            self.optimizer.zero_grad()
-            loss.backward()
-            skipped += not self._update(epoch * self.steps_per_epoch + step - 1)
-            loss_sum += loss.item() * len(y)
-            hits += int((logits.argmax(1) == y).sum())
-            seen += len(y)
-            self.report(self._progress(epoch, step, loss_sum / seen, hits / seen))
-        validation = evaluate(self.net, self.task.validation)
+        began = time.monotonic() - self.tally.seconds
+        while self.tally.step < self.steps_per_epoch:
+            save = self._step()
+            self.tally.seconds = time.monotonic() - began
+            self._clock.tick()
+            self._tell(len(self.history))
+            if save and self.tally.step < self.steps_per_epoch:
+                self._save()
+        objective = self.task.objective
+        with nullcontext() if self.average is None else self.average.applied(self.net):
+            validation = evaluate(
+                self.net, self.task.validation, objective=objective, group=self.group
+            )
         self.history.append(
             {
-                "loss": loss_sum / seen,
-                "accuracy": hits / seen,
+                **self.tally.means(objective.name),
                 "validation": validation,
-                "skipped": skipped,
+                "skipped": self.tally.skipped,
+                "rates": self.tally.mean_rates,
                 "seconds": round(time.monotonic() - began, 2),
             }
         )
-        self.report(self._progress(epoch + 1, step, loss_sum / seen, hits / seen, validation))
+        self._tell(len(self.history), validation)
+        self.tally = Tally()
+        self._save()
+
+    def _step(self) -> bool:
+        """Train on a batch; True if a checkpoint should follow."""
+        epoch, step, size = len(self.history), self.tally.step, self.recipe.batch
+        count = min(size, len(self.source) - step * size)
+        share = self.group.share(count)
+        x, y = placed(*self.source.draw(self.recipe.seed, epoch, step, size, share), self.net)
+        self.optimizer.zero_grad()
+        loss, score = torch.zeros(()), 0.0
+        if len(y):  # more processes than samples leave some without
+            with watched(self.net, self.tally):
+                outputs = self.net(x)
+            loss = self.task.objective.loss(outputs, y) * (len(y) / count)
+            score = float(self.task.objective.scores(outputs.detach(), y).sum())
+        # One loss for all processes, so that they stop, and save, together.
+        mean, score, save = self.group.totals([loss.item(), score, self._due()], self.device)
+        if not math.isfinite(mean):
+            raise FloatingPointError(
+                f"epoch {epoch + 1} step {step + 1}: expected a finite loss, got {mean}; "
+                "lower the learning rate"
+            )
+        if len(y):
+            loss.backward()
+        self.group.add_gradients(self.net.parameters())
+        updated = self._update(epoch * self.steps_per_epoch + step)
+        self.tally.add(mean, score, count, skipped=not updated)
+        return save > 0
 
     def _update(self, step: int) -> bool:
         """Take an optimiser step; False if the gradient overflowed and the step was left out."""
-        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.recipe.clip)
+        limit = self.recipe.clip or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), limit)
         if not torch.isfinite(norm):
             return False
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.lr_at(step / self.total_steps)
         self.optimizer.step()
+        if self.average is not None:
+            self.average.update(self.net)
         return True
 
-    def _progress(
-        self, epoch: int, step: int, loss: float, accuracy: float, validation: float | None = None
-    ) -> Progress:
-        return Progress(
-            epoch, self.recipe.epochs, step, self.steps_per_epoch, loss, accuracy, validation
-        )
-
-    def _about(self) -> dict[str, Any]:
-        """What makes this run this run, beside the network."""
-        return {"task": self.task.name, "recipe": asdict(self.recipe)}
+    def _due(self) -> bool:
+        """Whether a checkpoint should follow this step; the first process decides for all."""
+        if self.group.rank > 0:
+            return False
+        if self.save_steps is not None and (self.tally.step + 1) % self.save_steps == 0:
+            return True
+        minutes = (time.monotonic() - self._saved) / 60
+        return self.save_minutes is not None and minutes >= self.save_minutes
 
     def _save(self) -> None:
-        about = {**self._about(), "history": self.history}
-        if self.history[-1]["validation"] >= max(h["validation"] for h in self.history):
-            checkpoint.save(self.out / BEST, self.net, **about)
-        checkpoint.save(
-            self.out / LAST,
-            self.net,
-            optimizer=self.optimizer.state_dict(),
-            random=torch.get_rng_state(),
-            **about,
+        state = run_state.state(self)  # of all processes
+        self._saved = time.monotonic()
+        if self.group.rank > 0:
+            return
+        about = {**run_state.about(self), "history": self.history, **run_state.weights(self)}
+        if self.tally.step == 0:  # an epoch has just ended
+            if self.best_epoch == len(self.history) - 1:
+                checkpoint.save(self.folder.best, self.net, **about)
+            self.folder.write_history(about)
+        # Last of all: a run that is killed before repeats what it has written, to the same end.
+        checkpoint.save(self.folder.last, self.net, **about, **state)
+
+    def _tell(self, epoch: int, validation: float | None = None) -> None:
+        if self.group.rank > 0:
+            return
+        done = self.tally.step + self.steps_per_epoch * (epoch - (validation is not None))
+        rates, speed = self.tally.mean_rates, self._clock.speed()
+        self.report(
+            Progress(
+                epoch,
+                self.recipe.epochs,
+                self.tally.step,
+                self.steps_per_epoch,
+                **self.tally.means("score"),
+                validation=validation,
+                measure=self.task.objective.name,
+                rate=sum(rates) / len(rates) if rates else None,
+                steps_per_second=speed,
+                seconds_left=(self.total_steps - done) / speed,
+            )
         )
-        with atomic_file(self.out / METRICS) as draft:
-            draft.write_text(json.dumps(about, indent=1))
+
+
+def _require_fit(net: nn.Module, task: Task) -> None:
+    """Refuse a :class:`Network` of other sizes than the task's; other modules must know better."""
+    if not isinstance(net, Network):
+        return
+    if (net.in_features, net.config["classes"]) != (task.channels, task.classes):
+        raise ValueError(
+            f"network: expected {task.channels} inputs and {task.classes} classes for task "
+            f"{task.name}, got {net.in_features} and {net.config['classes']}"
+        )
+    if task.steps > net.steps:
+        raise ValueError(
+            f"network: expected steps ≥ {task.steps} for task {task.name}, got {net.steps}"
+        )
+    if (net.config["readout"] == "steps") != (task.objective.readout == "steps"):
+        raise ValueError(
+            f"network readout: expected {task.objective.readout!r} for task {task.name}, got "
+            f"{net.config['readout']!r}"
+        )
 
 
 def start(task: Task, hidden: tuple[int, ...], recipe: Recipe, **options: Any) -> Network:
     """Build a network for ``task`` from the recipe's seed."""
     torch.manual_seed(recipe.seed)
-    options = {"permutation": task.permutation, **options}
+    options = {"permutation": task.permutation, "readout": task.objective.readout, **options}
     return Network(task.channels, hidden, task.classes, task.steps, **options)

@@ -10,6 +10,10 @@ import torch
 from training import Network, checkpoint
 from training.checkpoint import CheckpointError
 
+VERSION_1 = ("in_features", "hidden", "classes", "steps", "alpha", "beta", "theta0", "width")
+VERSION_1 += ("dropout", "permutation")
+"""What a file of version 1 says of a network."""
+
 
 @pytest.fixture
 def net() -> Network:
@@ -25,6 +29,31 @@ def test_network_comes_back_as_it_was_saved(net, tmp_path):
     for name, weight in net.state_dict().items():
         assert torch.equal(again.state_dict()[name], weight), name
     assert checkpoint.read(tmp_path / "net.pt")["note"] == "kept"
+
+
+def test_file_of_version_1_is_read_as_before(net, tmp_path):
+    old = {name: net.config[name] for name in VERSION_1}
+    torch.save({"celif": 1, "network": old, "weights": net.state_dict()}, tmp_path / "old.pt")
+    again = checkpoint.load(tmp_path / "old.pt")
+    assert again.config == net.config
+    assert torch.equal(again.te, net.te)
+
+
+def test_module_without_config_keeps_its_weights_alone(tmp_path):
+    checkpoint.save(tmp_path / "linear.pt", torch.nn.Linear(2, 3))
+    assert set(checkpoint.read(tmp_path / "linear.pt")["weights"]) == {"weight", "bias"}
+    with pytest.raises(CheckpointError, match=r"of a Linear: .* load_state_dict\(checkpoint.read"):
+        checkpoint.load(tmp_path / "linear.pt")
+
+
+def test_module_of_a_registered_kind_is_built_again(tmp_path, monkeypatch):
+    module = torch.nn.Linear(2, 3)
+    module.config = {"in_features": 2, "out_features": 3}
+    monkeypatch.setitem(checkpoint.BUILDERS, "Linear", torch.nn.Linear)
+    checkpoint.save(tmp_path / "linear.pt", module)
+    assert torch.equal(checkpoint.load_module(tmp_path / "linear.pt").weight, module.weight)
+    with pytest.raises(CheckpointError, match="expected a Network, found a Linear"):
+        checkpoint.load(tmp_path / "linear.pt")
 
 
 def test_failed_save_leaves_the_old_file_and_no_debris(net, tmp_path, monkeypatch):
@@ -97,7 +126,8 @@ def test_truncated_file_is_refused(net, tmp_path):
 
 
 CHANGES = {
-    "newer": ({"celif": 2}, "expected version up to 1, found 2; update celif-lava"),
+    "newer": ({"celif": 3}, "expected version up to 2, found 3; update celif-lava"),
+    "no-builder": ({"kind": "Other"}, r"net\.pt: checkpoint of a Other: expected one of Network"),
     "other-torch-file": ({"network": ...}, "expected a celif checkpoint, found another torch"),
     "unknown-option": ({"network": {"depth": 3}}, "expected a network, found damage"),
     "other-weights": ({"weights": {}}, "expected a network, found damage"),

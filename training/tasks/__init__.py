@@ -1,0 +1,62 @@
+"""Sequence tasks behind one interface: samples of (channel, time), an objective, a measure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from training.tasks.arrays import from_arrays, from_dataset
+from training.tasks.bundled import digits
+from training.tasks.idx import download, mnist
+from training.tasks.objective import CLASS, STEPS, VALUE, Objective
+from training.tasks.synthetic import adding, copy_memory
+from training.tasks.task import Source, Split, Stream, Task
+
+__all__ = [
+    "CLASS",
+    "NAMES",
+    "STEPS",
+    "VALUE",
+    "Objective",
+    "Source",
+    "Split",
+    "Stream",
+    "Task",
+    "adding",
+    "copy_memory",
+    "digits",
+    "download",
+    "from_arrays",
+    "from_dataset",
+    "load",
+    "mnist",
+]
+
+NAMES = ("digits", "seq-mnist", "ps-mnist", "adding-T", "copy-T")
+"""What :func:`load` knows; T stands for a length."""
+
+_OF_ANY_LENGTH: dict[str, Callable[[int], Task]] = {"adding": adding, "copy": copy_memory}
+
+
+def load(name: str, data: str | Path | None = None) -> Task:
+    """Load a task by name.
+
+    Parameters
+    ----------
+    name
+        ``"digits"``, ``"seq-mnist"``, ``"ps-mnist"``, ``"adding-100"`` or ``"copy-100"``, the
+        latter two with any length.
+    data
+        For MNIST, its folder in torchvision's layout.
+    """
+    if name == "digits":
+        return digits()
+    if name in ("seq-mnist", "ps-mnist"):
+        if data is None:
+            raise ValueError("task data: expected --data DIR with MNIST in torchvision's layout")
+        return mnist(data, permuted=name == "ps-mnist")
+    made = re.fullmatch(r"(adding|copy)-(\d{1,6})", name)
+    if made is None:
+        raise ValueError(f"task: expected one of {', '.join(NAMES)}, got {name!r}")
+    return _OF_ANY_LENGTH[made[1]](int(made[2]))

@@ -1,0 +1,125 @@
+"""A user's own data as a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from training.tasks.objective import CLASS, Objective
+from training.tasks.task import Split, Task
+
+Array = np.ndarray | torch.Tensor
+
+
+def split(x: Array, y: Array, objective: Objective = CLASS, name: str = "samples") -> Split:
+    """Inputs (sample, channel, time) and their targets, checked and in the types of a network."""
+    inputs, targets = torch.as_tensor(x), torch.as_tensor(y)
+    if inputs.ndim != 3:
+        raise ValueError(
+            f"{name} x: expected (sample, channel, time), got shape {tuple(inputs.shape)}; "
+            "add the missing axis, e.g. x[:, None, :] for one channel"
+        )
+    if len(inputs) != len(targets) or len(inputs) == 0:
+        raise ValueError(
+            f"{name}: expected a target for each sample, got {len(inputs)} samples and "
+            f"{len(targets)} targets"
+        )
+    if not torch.isfinite(inputs).all():
+        raise ValueError(f"{name} x: expected numbers, got NaN or infinity; clean the data")
+    if targets.is_floating_point() and not objective.targets.is_floating_point:
+        raise ValueError(
+            f"{name} y: expected classes as integers, got {targets.dtype}; for numbers to predict "
+            "pass objective=tasks.VALUE"
+        )
+    return Split(inputs.to(torch.float32), targets.to(objective.targets))
+
+
+def from_arrays(
+    name: str,
+    x: Array,
+    y: Array,
+    *,
+    test: tuple[Array, Array] | None = None,
+    held_out: float = 0.1,
+    seed: int = 0,
+    classes: int | None = None,
+    objective: Objective = CLASS,
+) -> Task:
+    """A task of your own arrays.
+
+    Parameters
+    ----------
+    name
+        Under which its runs are known.
+    x, y
+        Samples (sample, channel, time) and their targets: integers from 0 for classes.
+    test
+        Samples and targets to test with; without them, some are set aside, as for validation.
+    held_out
+        Share of the samples that is set aside, once for validation and once for testing.
+    seed
+        Which ones.
+    classes
+        Number of outputs, if not one more than the largest target.
+    objective
+        ``tasks.CLASS``, ``tasks.VALUE``, ``tasks.STEPS``, or one of your own.
+    """
+    whole = split(x, y, objective, name)
+    count = max(1, round(held_out * len(whole)))
+    parts = 1 if test is not None else 2
+    if not 0 < held_out < 1 or parts * count >= len(whole):
+        raise ValueError(
+            f"{name}: expected held_out to leave samples for training, got {held_out:g} of "
+            f"{len(whole)} samples"
+        )
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(whole)))
+
+    def part(rows: torch.Tensor) -> Split:
+        return Split(whole.x[rows], whole.y[rows])
+
+    if classes is None:
+        classes = _outputs(whole.y, objective)
+    return Task(
+        name,
+        part(order[parts * count :]),
+        part(order[:count]),
+        part(order[count : 2 * count]) if test is None else split(*test, objective, name),
+        classes=classes,
+        objective=objective,
+    )
+
+
+def _outputs(y: torch.Tensor, objective: Objective) -> int:
+    if y.is_floating_point():
+        return 1 if y.ndim == 1 else y.shape[1]
+    return int(y.max()) + 1
+
+
+def from_dataset(
+    name: str,
+    train: Sequence[tuple[Any, Any]] | torch.utils.data.Dataset[tuple[Any, Any]],
+    *,
+    test: Sequence[tuple[Any, Any]] | torch.utils.data.Dataset[tuple[Any, Any]] | None = None,
+    **options: Any,
+) -> Task:
+    """A task of a Dataset whose items are pairs of a sample (channel, time) and its target.
+
+    It is read into memory once. ``options`` are those of :func:`from_arrays`.
+    """
+    pairs = None if test is None else _stacked(f"{name} test", test)
+    return from_arrays(name, *_stacked(name, train), test=pairs, **options)
+
+
+def _stacked(name: str, items: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    samples, targets = zip(*(items[i] for i in range(len(items))), strict=True)
+    tensors = [torch.as_tensor(sample) for sample in samples]
+    shapes = {tuple(tensor.shape) for tensor in tensors}
+    if len(shapes) != 1:
+        raise ValueError(
+            f"{name}: expected samples of one shape (channel, time), got {sorted(shapes)[:3]}; "
+            "pad or cut them"
+        )
+    return torch.stack(tensors), torch.stack([torch.as_tensor(target) for target in targets])

@@ -1,0 +1,136 @@
+"""What a task is: samples (sample, channel, time), their targets, and where batches come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from training.tasks.objective import CLASS, Objective
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+WHOLE = slice(None)
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where training batches come from: a :class:`Split`, a :class:`Stream`, or a user's own.
+
+    ``x`` and ``y`` are samples of it, e.g. to calibrate an export with.
+    """
+
+    @property
+    def x(self) -> torch.Tensor: ...
+
+    @property
+    def y(self) -> torch.Tensor: ...
+
+    def __len__(self) -> int:
+        """Samples in an epoch."""
+        ...
+
+    def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
+        """Rows ``part`` of batch ``step`` of an epoch; a function of its arguments alone.
+
+        So that an interrupted training goes on with the batch that it would have seen, and so that
+        several processes can share a batch.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Split:
+    """Inputs (sample, channel, time) in float32 and targets, the sample first.
+
+    Tensors over a memory-mapped array work as well: only the rows of a batch are read.
+    """
+
+    x: torch.Tensor
+    y: torch.Tensor
+    _order: dict[tuple[int, int], torch.Tensor] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
+        """As :class:`Source` has it: every sample once an epoch, in an order of its own."""
+        if (seed, epoch) not in self._order:
+            generator = torch.Generator().manual_seed(seed * 100_003 + epoch)
+            self._order.clear()
+            self._order[seed, epoch] = torch.randperm(len(self), generator=generator)
+        rows = self._order[seed, epoch][step * size : (step + 1) * size][part]
+        return self.x[rows], self.y[rows]
+
+    def chunks(self, size: int) -> Iterator[Batch]:
+        """All samples in their order, ``size`` at a time."""
+        return zip(self.x.split(size), self.y.split(size), strict=True)
+
+
+class Stream:
+    """Samples made afresh for every batch, never the same twice.
+
+    Parameters
+    ----------
+    make
+        Called with a generator and a number of samples; returns inputs and targets.
+    samples
+        How many are called an epoch.
+    """
+
+    _CALIBRATION = 256
+
+    def __init__(self, make: Callable[[np.random.Generator, int], Batch], samples: int) -> None:
+        self._make, self._samples = make, samples
+        self._shown = make(np.random.default_rng(0), min(samples, self._CALIBRATION))
+
+    @property
+    def x(self) -> torch.Tensor:
+        """Inputs such as those of the stream."""
+        return self._shown[0]
+
+    @property
+    def y(self) -> torch.Tensor:
+        """Targets of :attr:`x`."""
+        return self._shown[1]
+
+    def __len__(self) -> int:
+        return self._samples
+
+    def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
+        """As :class:`Source` has it."""
+        count = min(size, len(self) - step * size)
+        x, y = self._make(np.random.default_rng([1, seed, epoch, step]), count)
+        return x[part], y[part]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to learn; a network for it sees the steps in the order of ``permutation``.
+
+    ``classes`` is the number of the network's outputs, ``image`` the rows and columns of samples
+    that are images read pixel by pixel.
+    """
+
+    name: str
+    train: Source
+    validation: Split
+    test: Split
+    classes: int
+    permutation: tuple[int, ...] | None = None
+    objective: Objective = CLASS
+    image: tuple[int, int] | None = None
+
+    @property
+    def channels(self) -> int:
+        """Number of input channels."""
+        return self.train.x.shape[1]
+
+    @property
+    def steps(self) -> int:
+        """Time steps T of a sample."""
+        return self.train.x.shape[2]
