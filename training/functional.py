@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from training import checks, compiled, fused, reference
+from training import checks, compiled, fused, recurrent, reference
 from training.dynamics import Params
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
@@ -15,6 +15,7 @@ ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
 
 Backend = Callable[[torch.Tensor, torch.Tensor, Params, float, torch.Tensor | None], torch.Tensor]
 BACKENDS: dict[str, Backend] = {"reference": reference.celif, "fused": fused.celif}
+RECURRENT = {"reference": recurrent.reference, "fused": recurrent.fused}
 
 
 def _not_fused(current: torch.Tensor) -> str | None:
@@ -28,22 +29,22 @@ def _not_fused(current: torch.Tensor) -> str | None:
     return None
 
 
-def _choose(backend: str, current: torch.Tensor) -> Backend:
+def _choose(backend: str, current: torch.Tensor) -> str:
     if backend not in ("auto", *BACKENDS):
         raise ValueError(
             f"celif backend: expected one of auto, {', '.join(BACKENDS)}, got {backend!r}"
         )
     if backend == "reference":
-        return BACKENDS[backend]
+        return backend
     reason = _not_fused(current)
     if reason is None:
-        return BACKENDS["fused"]
+        return "fused"
     if backend == "fused":
         raise ValueError(f"celif backend 'fused': expected {reason}; use backend='reference'")
     warnings.warn(
         f"celif: the fused kernel expected {reason}; using the slow reference loop", stacklevel=3
     )
-    return BACKENDS["reference"]
+    return "reference"
 
 
 def celif(
@@ -55,6 +56,7 @@ def celif(
     width: float = WIDTH,
     backend: str = "auto",
     bias: torch.Tensor | None = None,
+    weight_rec: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Spikes of a layer of CE-LIF neurons.
 
@@ -71,6 +73,9 @@ def celif(
         the same spikes.
     bias
         Current (neuron,) that is added at every step; cheaper here than in ``current``.
+    weight_rec
+        Recurrent weights (to, from): each step also receives weight_rec · spikes of the step
+        before.
 
     Returns
     -------
@@ -102,4 +107,17 @@ def celif(
     )
     width = checks.scalar("width", width, 0, float("inf"))
     used = te[: current.shape[1], : current.shape[2]]
-    return _choose(backend, current)(current, used, p, width, bias)
+    chosen = _choose(backend, current)
+    if weight_rec is None:
+        return BACKENDS[chosen](current, used, p, width, bias)
+    _check_recurrent(weight_rec, current)
+    return RECURRENT[chosen](current, used, p, width, bias, weight_rec)
+
+
+def _check_recurrent(weight: torch.Tensor, current: torch.Tensor) -> None:
+    square = 2 * current.shape[1:2]
+    if weight.shape != square or weight.dtype != current.dtype:
+        raise ValueError(
+            f"weight_rec: expected shape {tuple(square)} in {current.dtype}, a weight from each "
+            f"neuron to each, got {tuple(weight.shape)} in {weight.dtype}"
+        )

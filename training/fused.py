@@ -26,7 +26,7 @@ from training.dynamics import Params, State, step
 _prange = compiled.parallel_range()
 # Groups of samples whose TE gradients are summed apart; more would cost memory, fewer would idle
 # the threads of a large machine. Part of the result's bits: it must not follow the thread count.
-_GROUPS = 16
+GROUPS = 16
 # Samples that a thread advances together: a row of TE, and of its gradient, is then fetched once
 # for all of them. More would be too many streams for the hardware to prefetch.
 _BLOCK = 4
@@ -36,7 +36,8 @@ DTYPES = (torch.float32, torch.float64)
 
 
 @compiled.jitable
-def _spike(v: Any, theta: Any) -> Any:
+def spike(v: Any, theta: Any) -> Any:
+    """Spike where v ≥ theta; the surrogate stands in the backward pass."""
     return v >= theta
 
 
@@ -56,12 +57,24 @@ def _forward(x, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untype
                 b = first + i
                 for n in range(neurons):
                     old = State(theta[i, n], v_now[i, n], s_now[i, n])
-                    new = step(x[b, t, n] + bias[n], te[t, n], old, p, _spike)
+                    new = step(x[b, t, n] + bias[n], te[t, n], old, p, spike)
                     theta[i, n], v_now[i, n], s_now[i, n] = new.theta, new.v, new.s
                     v[b, t, n] = new.v
                     spikes[b, t, n] = new.s
                     boxed = abs(new.v - new.theta) < width
                     flags[b, t, n] = np.uint8(boxed) | np.uint8(new.s) << 1
+
+
+@compiled.jitable
+def adjoint(
+    from_above: Any, grad_v: Any, grad_theta: Any, te: Any, v: Any, flags: Any, p: Any, zero: Any
+) -> tuple[Any, Any]:
+    """GV and GΘ of a step, from those of the step after it, whose TE is ``te``."""
+    through_v = grad_v * p.alpha
+    through_s = from_above - through_v * v
+    boxed = through_s if flags & 1 else zero
+    kept = zero if flags & 2 else through_v
+    return boxed + kept + grad_theta * te, grad_theta * p.beta - boxed
 
 
 @compiled.kernel(__file__, dynamics.__file__)
@@ -88,12 +101,10 @@ def _backward(grad, te, p, v, flags, grad_x, grad_bias, grad_te):  # type: ignor
                     b = first + i
                     v_old = v[b, t - 1] if t > 0 else rest
                     for n in range(neurons):
-                        through_v = grad_v[i, n] * p.alpha
-                        through_s = grad[b, t * stride, n] - through_v * v[b, t, n]
-                        boxed = through_s if flags[b, t, n] & 1 else zero
-                        kept = zero if flags[b, t, n] & 2 else through_v
-                        new_v = boxed + kept + grad_theta[i, n] * te_next[n]
-                        new_theta = grad_theta[i, n] * p.beta - boxed
+                        new_v, new_theta = adjoint(
+                            grad[b, t * stride, n], grad_v[i, n], grad_theta[i, n], te_next[n],
+                            v[b, t, n], flags[b, t, n], p, zero,
+                        )  # fmt: skip
                         grad_v[i, n], grad_theta[i, n] = new_v, new_theta
                         grad_x[b, t, n] = new_v
                         sum_bias[n] += new_v
@@ -112,7 +123,7 @@ class _Celif(torch.autograd.Function):
         flags = torch.empty(x.shape, dtype=torch.uint8)
         p = p.cast(x.numpy().dtype)
         width = x.numpy().dtype.type(width)
-        _forward(*_arrays(x, bias, te), p, width, *_arrays(spikes, v, flags))
+        _forward(*arrays(x, bias, te), p, width, *arrays(spikes, v, flags))
         ctx.p = p
         ctx.save_for_backward(te, v, flags)
         return spikes
@@ -133,15 +144,16 @@ def gradients(
     where there was a spike: a byte, where spikes would be four.
     """
     grad_x = torch.empty_like(v)
-    grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
+    grad_te = v.new_empty((min(GROUPS, len(v)), *te.shape))
     grad_bias = v.new_empty((len(grad_te), te.shape[1]))
     # The gradient of a sum over time is one row, repeated by a stride of 0.
     rows = grad[:, :1] if grad.stride(1) == 0 else grad
-    _backward(*_arrays(rows.contiguous(), te), p, *_arrays(v, flags, grad_x, grad_bias, grad_te))
+    _backward(*arrays(rows.contiguous(), te), p, *arrays(v, flags, grad_x, grad_bias, grad_te))
     return grad_x, grad_bias.sum(0), grad_te.sum(0)
 
 
-def _arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
+def arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
+    """The tensors as the kernels take them."""
     return tuple(tensor.detach().numpy() for tensor in tensors)
 
 

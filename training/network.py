@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,20 +15,25 @@ from training import checks
 from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
 
 TE_MEAN, TE_STD = 0.01, 0.01
-READOUTS = ("mean", "last", "steps")
+READOUTS = ("mean", "last", "steps", "spikes")
 
 
 class Hidden(NamedTuple):
-    """What one hidden layer received and sent, each (batch, neuron, time)."""
+    """What one spiking layer received from below and sent, each (batch, neuron, time)."""
 
     synaptic: torch.Tensor
     bias: torch.Tensor
     spikes: torch.Tensor
+    weight_rec: torch.Tensor | None = None
 
     @property
     def current(self) -> torch.Tensor:
-        """Input current, bias included."""
-        return self.synaptic + self.bias[:, None]
+        """Input current, with what the layer's own spikes and the bias add."""
+        current = self.synaptic
+        if self.weight_rec is not None:
+            earlier = F.pad(self.spikes[..., :-1], (1, 0))
+            current = current + F.linear(earlier.transpose(1, 2), self.weight_rec).transpose(1, 2)
+        return current + self.bias[:, None]
 
 
 class Synapses(nn.Linear):
@@ -40,6 +45,19 @@ class Synapses(nn.Linear):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The product alone."""
         return F.linear(x, self.weight)
+
+
+def _recurrent_layers(recurrent: bool | Sequence[bool], layers: int) -> list[bool]:
+    """Which of the hidden layers are recurrent."""
+    if isinstance(recurrent, bool):
+        return [recurrent and (i < layers - 1 or layers == 1) for i in range(layers)]
+    chosen = [bool(each) for each in recurrent]
+    if len(chosen) != layers:
+        raise ValueError(
+            f"recurrent: expected True, False or {layers} of them, one per hidden layer, "
+            f"got {len(chosen)}"
+        )
+    return chosen
 
 
 def _order(permutation: Sequence[int] | None, steps: int) -> list[int] | None:
@@ -55,7 +73,7 @@ def _order(permutation: Sequence[int] | None, steps: int) -> list[int] | None:
 
 
 class Network(nn.Module):
-    """Feedforward CE-LIF classifier of sequences.
+    """CE-LIF classifier of sequences.
 
     One temporal-encoding table, (widest hidden layer, steps), serves every layer: a layer of n
     neurons uses its first n rows. A linear classifier reads the last layer's spikes.
@@ -64,6 +82,9 @@ class Network(nn.Module):
     ----------
     in_features, hidden, classes
         Widths: input channels, hidden layers, outputs.
+    recurrent
+        Whether hidden layers feed their spikes back to themselves, by weights and biases of their
+        own: one value per layer, or True for all but the last, as in the paper.
     steps
         Longest sequence T; shorter ones use the first steps of TE.
     alpha, beta, theta0, width
@@ -76,12 +97,18 @@ class Network(nn.Module):
     readout
         What the classifier reads: ``"mean"``, the spikes' mean over time, which equals the mean of
         its outputs; ``"last"``, those of the last step; ``"steps"``, those of every step, each
-        with logits of its own.
+        with logits of its own. ``"spikes"`` has a layer of CE-LIF neurons in the classifier's
+        place, whose firing rates are the logits.
     permutation
         Order in which the network sees the steps of its samples, as PS-MNIST has one; samples are
         given in their own order everywhere.
     backend
         As in :func:`training.functional.celif`.
+
+    Attributes
+    ----------
+    watch
+        If set, called in every forward pass with the spikes of each hidden layer.
     """
 
     def __init__(
@@ -95,6 +122,7 @@ class Network(nn.Module):
         beta: float = BETA,
         theta0: float = THETA0,
         width: float = WIDTH,
+        recurrent: bool | Sequence[bool] = False,
         dropout: float = 0.0,
         tied_dropout: bool = False,
         readout: str = "mean",
@@ -125,18 +153,24 @@ class Network(nn.Module):
             "beta": checks.scalar("beta", beta, 0, 1, open_high=True),
             "theta0": checks.scalar("theta0", theta0, -1e6, 1e6),
             "width": checks.scalar("width", width, 0, 1e6),
+            "recurrent": _recurrent_layers(recurrent, len(hidden)),
             "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
             "tied_dropout": bool(tied_dropout),
             "readout": readout,
             "permutation": _order(permutation, steps),
         }
         self.in_features, self.steps, self.backend = in_features, steps, backend
+        self.watch: Callable[[list[torch.Tensor]], None] | None = None
         self.layers = nn.ModuleList(
             Synapses(m, n) for m, n in itertools.pairwise((in_features, *hidden))
         )
-        self.te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (max(hidden), steps)))
-        self.readout = nn.Linear(hidden[-1], classes)
-        for layer in self.layers:
+        spiking = (*hidden, classes) if readout == "spikes" else hidden
+        self.te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (max(spiking), steps)))
+        self.readout = (Synapses if readout == "spikes" else nn.Linear)(hidden[-1], classes)
+        self.recurrent = nn.ModuleDict(
+            {str(i): Synapses(n, n) for i, n in enumerate(hidden) if self.config["recurrent"][i]}
+        )
+        for layer in (m for m in self.modules() if isinstance(m, Synapses)):
             # With β = 0.99 and TE ≈ 0.01 a constant V draws Θ along with it, inside the surrogate's
             # box, where a V below −1 multiplies gradients at every step: torch's random biases
             # overflow float32 within 784 steps.
@@ -153,7 +187,7 @@ class Network(nn.Module):
         return sum(p.numel() for p in self.parameters())
 
     def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
-        """Currents and spikes of every hidden layer for ``x`` (batch, channel, time)."""
+        """Currents and spikes of every spiking layer for ``x`` (batch, channel, time)."""
         checks.sequence("Network input", x, self.in_features, self.steps, self.te.dtype)
         order = self.config["permutation"]
         if order is not None:
@@ -164,19 +198,37 @@ class Network(nn.Module):
                 )
             x = x[:, :, order]
         states = []
-        for i, layer in enumerate(self.layers):
+        for i, layer in enumerate(self.spiking_layers):
             if i < 2 and self.training:
                 x = self._dropped(x)
-            # (batch, time, channel) in memory: one matrix product serves the whole sequence.
-            synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
-            if synaptic.dtype != self.te.dtype:
-                raise ValueError(
-                    f"Network: expected currents in {self.te.dtype} like TE, got {synaptic.dtype}; "
-                    "autocast is not supported, call the network outside of it"
-                )
-            x = celif(synaptic, self.te, backend=self.backend, bias=layer.bias, **self.neuron)
-            states.append(Hidden(synaptic, layer.bias, x))
+            states.append(self._layer(x, layer, self.recurrent_layer(i)))
+            x = states[-1].spikes
         return states
+
+    @property
+    def spiking_layers(self) -> list[Synapses]:
+        """Synapses of the hidden layers and, if it spikes, of the readout."""
+        last = [self.readout] if self.config["readout"] == "spikes" else []
+        return [*self.layers, *last]
+
+    def recurrent_layer(self, i: int) -> Synapses | None:
+        """By what spiking layer i feeds back to itself, if it does."""
+        return dict(self.recurrent.items()).get(str(i))  # a ModuleDict itself has no get
+
+    def _layer(self, x: torch.Tensor, layer: Synapses, own: Synapses | None) -> Hidden:
+        # (batch, time, channel) in memory: one matrix product serves the whole sequence.
+        synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
+        if synaptic.dtype != self.te.dtype:
+            raise ValueError(
+                f"Network: expected currents in {self.te.dtype} like TE, got {synaptic.dtype}; "
+                "autocast is not supported, call the network outside of it"
+            )
+        bias = layer.bias if own is None else layer.bias + own.bias
+        feedback = None if own is None else own.weight
+        spikes = celif(
+            synaptic, self.te, **self.neuron, backend=self.backend, bias=bias, weight_rec=feedback
+        )
+        return Hidden(synaptic, bias, spikes, feedback)
 
     def _dropped(self, x: torch.Tensor) -> torch.Tensor:
         p = self.config["dropout"]
@@ -187,14 +239,18 @@ class Network(nn.Module):
         return F.dropout(x, p)
 
     def read(self, spikes: torch.Tensor) -> torch.Tensor:
-        """Logits of the last hidden layer's ``spikes`` (batch, neuron, time)."""
+        """Logits of the last spiking layer's ``spikes`` (batch, neuron, time)."""
         if self.config["readout"] == "steps":
             return self.readout(spikes.transpose(1, 2)).transpose(1, 2)
         if self.config["readout"] == "last":
             return self.readout(spikes[..., -1])
         # Not mean: its gradient would be written out, transposed, for every step.
-        return self.readout(spikes.sum(-1) / spikes.shape[-1])
+        rates = spikes.sum(-1) / spikes.shape[-1]
+        return rates if self.config["readout"] == "spikes" else self.readout(rates)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of ``x`` (batch, channel, time): (batch, classes), or with a time axis."""
-        return self.read(self.hidden_states(x)[-1].spikes)
+        states = self.hidden_states(x)
+        if self.watch is not None:
+            self.watch([state.spikes for state in states])
+        return self.read(states[-1].spikes)

@@ -6,6 +6,7 @@ Slow, and plain: autograd sees every operation. The spike's derivative is the pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -38,8 +39,17 @@ class States(NamedTuple):
     theta: torch.Tensor
 
 
-def scan(current: torch.Tensor, te: torch.Tensor, p: Params, width: float) -> States:
-    """Run the recurrence over ``current`` (batch, neuron, time) with ``te`` (neuron, time)."""
+def scan(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    p: Params,
+    width: float,
+    drive: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+) -> States:
+    """Run the recurrence over ``current`` (batch, neuron, time) with ``te`` (neuron, time).
+
+    A recurrent layer's ``drive`` makes I[t] of current[t] and S[t−1].
+    """
 
     def spike(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
         return Boxcar.apply(v, theta, width)
@@ -49,7 +59,7 @@ def scan(current: torch.Tensor, te: torch.Tensor, p: Params, width: float) -> St
     states = []
     # unbind, not indexing: the backward pass of te[:, t] would allocate a whole table per step.
     for x, te_t in zip(current.unbind(-1), te.unbind(-1), strict=True):
-        state = step(x, te_t, state, p, spike)
+        state = step(x if drive is None else drive(x, state.s), te_t, state, p, spike)
         states.append(state)
     return States(*(torch.stack([getattr(s, name) for s in states], -1) for name in States._fields))
 
