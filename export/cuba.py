@@ -18,7 +18,8 @@ from export.fixed_point import saturate, shift_to_zero
 from export.loihi2 import CURRENT_SHIFT, DECAY_BITS, DECAY_ONE, STATE_MAX
 from training import compiled
 
-_HALF_TURN = STATE_MAX + 1
+HALF_TURN = STATE_MAX + 1
+"""U wraps past it."""
 
 
 class CubaState(NamedTuple):
@@ -39,10 +40,21 @@ class CubaParams(NamedTuple):
 
 
 @compiled.jitable
+def current(acc: Any, u: Any, p: CubaParams) -> Any:
+    """U of the next time step, before it wraps."""
+    return shift_to_zero(u * (DECAY_ONE - (p.du + 1)), DECAY_BITS) + (acc << CURRENT_SHIFT)
+
+
+@compiled.jitable
+def membrane(u: Any, kept: Any, p: CubaParams) -> Any:
+    """V of the next time step, before it saturates; ``kept`` is what a spike left of the old V."""
+    return shift_to_zero(kept * (DECAY_ONE - p.dv), DECAY_BITS) + u + p.bias
+
+
+@compiled.jitable
 def step(acc: Any, state: CubaState, p: CubaParams) -> CubaState:
     """Advance a CUBA layer by one time step."""
-    u = shift_to_zero(state.u * (DECAY_ONE - (p.du + 1)), DECAY_BITS) + (acc << CURRENT_SHIFT)
-    u = u - 2 * _HALF_TURN * (u > _HALF_TURN) + 2 * _HALF_TURN * (u <= -_HALF_TURN)
-    kept = state.v * (1 - state.s)
-    v = saturate(shift_to_zero(kept * (DECAY_ONE - p.dv), DECAY_BITS) + u + p.bias)
+    u = current(acc, state.u, p)
+    u = u - 2 * HALF_TURN * (u > HALF_TURN) + 2 * HALF_TURN * (u <= -HALF_TURN)
+    v = saturate(membrane(u, state.v * (1 - state.s), p))
     return CubaState(u, v, (v > (p.vth << CURRENT_SHIFT)) * 1)

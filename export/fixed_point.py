@@ -61,13 +61,20 @@ def saturate(x: Any) -> Any:
 
 
 @compiled.jitable
-def step(acc: Any, te: Any, state: State, p: IntParams) -> State:
-    """Advance a layer by one time step in integers."""
-    theta = saturate(
+def unsaturated(acc: Any, te: Any, state: State, p: IntParams) -> tuple[Any, Any]:
+    """Θ and V of the next time step, before they are put into their registers."""
+    theta = (
         shift_to_zero(p.beta_mant * (state.theta - p.theta0_int), DECAY_BITS)
         + shift_to_zero(te * state.v, p.te_exp)
         + p.theta0_int
     )
     decayed = shift_to_zero(p.alpha_mant * state.v, DECAY_BITS)
-    v = saturate(decayed * (1 - state.s) + (acc << p.shift) + p.bias)
+    return theta, decayed * (1 - state.s) + (acc << p.shift) + p.bias
+
+
+@compiled.jitable
+def step(acc: Any, te: Any, state: State, p: IntParams) -> State:
+    """Advance a layer by one time step in integers."""
+    theta, v = unsaturated(acc, te, state, p)
+    theta, v = saturate(theta), saturate(v)
     return State(theta, v, (v >= theta) * 1)

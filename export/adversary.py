@@ -1,0 +1,145 @@
+"""Inputs that drive one neuron of a layer to an extreme, found backwards and forwards in time.
+
+The aim is c·(Θ[t] − Θ0) + w·V[t], as large as possible at a step t. Seen backwards, with the
+spikes of the last attempt, it is a linear form of every state before it::
+
+    w[j] = c[j+1]·TE[j+1] + α·(1 − S[j])·w[j+1],   c[j] = β·c[j+1]
+
+Forwards, the real integer step is taken with each of a few inputs, and the one whose state has the
+largest form is kept: the largest and the smallest sum there can be, that of no input, the largest
+that leaves the neuron just below its threshold, and the smallest that takes it there. The spikes
+that come of it correct the next attempt. Nothing here is trusted: what counts is what the twin
+computes when it is given the inputs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from export import fixed_point, loihi2
+from export.fixed_point import IntParams, State
+from export.loihi2 import DECAY_ONE
+from training import compiled
+
+_prange = compiled.parallel_range()
+_step = fixed_point.step
+_ATTEMPTS = 3
+_CHOICES = 5
+
+
+class Aim(NamedTuple):
+    """Which neuron is driven where: the largest c·(Θ − Θ0) + w·V at ``step``."""
+
+    neuron: int
+    step: int
+    c: float
+    w: float
+
+
+@compiled.jitable
+def _attain(wanted, weights, order, low, high, inputs):  # type: ignore[no-untyped-def]
+    """Put inputs whose sum is at most ``wanted``, and near it, into ``inputs``; return the sum."""
+    total = wanted * 0
+    for i in range(len(weights)):
+        inputs[i] = low[i] if weights[i] > 0 else high[i]
+        total += weights[i] * inputs[i]
+    for i in order:  # the heaviest first; the light ones fill up what is left
+        size = abs(weights[i])
+        if size == 0 or total + size > wanted:
+            continue
+        units = min(high[i] - low[i], (wanted - total) // size)
+        inputs[i] += units if weights[i] > 0 else -units
+        total += units * size
+    return total
+
+
+@compiled.jitable
+def _choice(kind, state, te, p, ends):  # type: ignore[no-untyped-def]
+    """The synaptic sum to try, as a wish: what can be attained is at most that."""
+    least, most = ends
+    if kind == 0:
+        return most
+    if kind == 1:
+        return least
+    if kind == 2:
+        return min(max(least * 0, least), most)
+    # Where the threshold will be does not depend on the sum: try it with none.
+    rest = _step(least * 0, te, state, p)
+    short = (rest.theta - rest.v) >> p.shift  # rounds down: at or below the threshold
+    below = short - (((short << p.shift) + rest.v) >= rest.theta)
+    wish = below if kind == 3 else below + 1
+    return min(max(wish, least), most)
+
+
+@compiled.jitable
+def _drive(aim_c, aim_w, last, te, weights, order, low, high, p, inputs):  # type: ignore[no-untyped-def]
+    """Fill ``inputs`` (step, input) up to step ``last``; the rest stays as it is."""
+    alpha, beta, scale = p.alpha_mant / DECAY_ONE, p.beta_mant / DECAY_ONE, 2.0**-p.te_exp
+    least = _attain(-(1 << 62), weights, order, low, high, inputs[0])
+    most = _attain((1 << 62), weights, order, low, high, inputs[0])
+    spikes = np.zeros(last + 1, np.int64)
+    future = np.zeros(last + 2)  # w[j + 1], and past the aim nothing
+    trial, kept = np.zeros_like(inputs), np.zeros(inputs.shape[1], inputs.dtype)
+    best = -np.inf
+    for _ in range(_ATTEMPTS):
+        c, w = aim_c, aim_w
+        for j in range(last, -1, -1):
+            future[j] = w
+            if j > 0:
+                w = c * te[j] * scale + alpha * (1 - spikes[j - 1]) * w
+                c *= beta
+        state = State(p.theta0_int, p.theta0_int * 0, p.theta0_int * 0)
+        score = -np.inf
+        for j in range(last + 1):
+            weight_d = aim_c * beta ** (last - j)
+            score, chosen = -np.inf, state
+            for kind in range(_CHOICES):
+                wish = _choice(kind, state, te[j], p, (least, most))
+                acc = _attain(wish, weights, order, low, high, kept)
+                new = _step(acc, te[j], state, p)
+                w = aim_w
+                if j < last:
+                    later = aim_c * beta ** (last - j - 1)
+                    w = later * te[j + 1] * scale + alpha * (1 - new.s) * future[j + 1]
+                value = weight_d * (new.theta - p.theta0_int) + w * new.v
+                if value > score:
+                    score, chosen = value, new
+                    trial[j] = kept
+            state = chosen
+            spikes[j] = chosen.s
+        if score > best:
+            best = score
+            inputs[: last + 1] = trial[: last + 1]
+
+
+@compiled.kernel(__file__, fixed_point.__file__, loihi2.__file__)
+def _drive_all(neurons, lasts, cs, ws, te, weights, orders, low, high, p, inputs):  # type: ignore[no-untyped-def]
+    for i in _prange(len(neurons)):
+        n = neurons[i]
+        own = IntParams(
+            p.alpha_mant[n], p.beta_mant[n], p.theta0_int[n], p.te_exp[n], p.shift[n], p.bias[n]
+        )
+        _drive(cs[i], ws[i], lasts[i], te[n], weights[n], orders[n], low, high, own, inputs[i])
+
+
+def driving_inputs(
+    aims: list[Aim],
+    te: np.ndarray,
+    registers: IntParams,
+    weight: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> np.ndarray:
+    """Inputs (aim, step, input) in ``low``..``high`` that go for each aim; after its step, 0.
+
+    ``registers`` hold one value per neuron each, ``weight`` is (neuron, input).
+    """
+    inputs = np.zeros((len(aims), te.shape[1], weight.shape[1]), np.int64)
+    orders = np.argsort(-np.abs(weight), axis=1, kind="stable")
+    neurons, lasts = (np.array([getattr(a, f) for a in aims], np.int64) for f in ("neuron", "step"))
+    cs, ws = (np.array([getattr(a, f) for a in aims], np.float64) for f in ("c", "w"))
+    matrices = (np.ascontiguousarray(a, np.int64) for a in (te, weight, orders, low, high))
+    _drive_all(neurons, lasts, cs, ws, *matrices, registers, inputs)
+    return inputs
