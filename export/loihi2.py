@@ -121,7 +121,11 @@ _FIGURES = {
     ),
     "synop_pj": Figure(23.6, "picojoules a synaptic operation", _DAVIES, "other chip", whole=False),
     "update_pj": Figure(
-        81, "picojoules an update of a LIF neuron that is active", _DAVIES, "other chip", whole=False
+        81,
+        "picojoules an update of a LIF neuron that is active",
+        _DAVIES,
+        "other chip",
+        whole=False,
     ),
     "synop_ns": Figure(
         3.5,

@@ -1,11 +1,13 @@
 """A network in integers: what a netx file holds, and what the twin and Lava run.
 
 Every class checks itself on construction, so a value that exists is a value in range.
-Weights are (neuron, input); TE is (neuron, step).
+Weights are (neuron, input) or, of a convolution, (out channel, in channel, height, width); TE is
+(row, step), a row being a neuron or an output channel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +17,8 @@ from export import checks, loihi2
 from export.checks import ModelError
 from export.encoding import Encoding
 from export.fixed_point import IntParams
+from export.layer import Layer
+from export.te import DENSE, Form
 from training.scaling import EXPONENT_MAX, mantissa_max
 
 __all__ = [
@@ -28,60 +32,21 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """Synapses and place in time of a layer.
-
-    ``lag`` is d of the time index k = (time_step − 1 − d) mod P: the synapses before the layer,
-    less the shifted blocks before it. ``delay_shift`` says that the layer's output moves one
-    step later, as SLAYER's blocks do.
-    """
-
-    name: str
-    weight: np.ndarray
-    lag: int
-    delay_shift: bool
-
-    kind: ClassVar[str] = ""
-    sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
-    """By how many bits Lava shifts a synaptic sum up in 32 bits."""
-
-    def __post_init__(self) -> None:
-        checks.array(self.name, "weight", self.weight, 2)
-        checks.integer(self.name, "lag", self.lag, 1, 1 << 16)
-
-    @property
-    def neurons(self) -> int:
-        """Number of outputs."""
-        return self.weight.shape[0]
-
-    @property
-    def inputs(self) -> int:
-        """Number of inputs."""
-        return self.weight.shape[1]
-
-    def _per_neuron(self, field: str, value: np.ndarray, low: int, high: int) -> None:
-        checks.per_neuron(self.name, field, value, 1, self.neurons)
-        checks.integers(self.name, field, value, low, high)
-
-    def _check_mantissas(self, bits: int) -> None:
-        checks.integer(self.name, "weight_bits", bits, 2, loihi2.WEIGHT_BITS)
-        limit = mantissa_max(bits)
-        checks.integers(self.name, "weight", self.weight, -limit, limit)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CelifLayer(Layer):
     """CE-LIF neurons: registers with ``fraction_bits`` F fractional bits.
 
     Float values: weight · 2^−weight_exp, TE · 2^−te_exp, α = alpha_mant / 4096,
-    Θ0 = theta0_int · 2^−F, bias = bias_mant · 2^(bias_exp − F).
+    Θ0 = theta0_int · 2^−F, bias = bias_mant · 2^(bias_exp − F). The exponents of weights and TE
+    are one for all, or one per output channel. ``te`` holds every mantissa, (row, step), however
+    ``te_form`` says that it is kept.
     """
 
     te: np.ndarray
-    te_exp: int
+    te_exp: int | np.ndarray
     te_bits: int
-    weight_exp: int
+    te_form: Form = DENSE
+    weight_exp: int | np.ndarray
     weight_bits: int
     fraction_bits: int
     alpha_mant: int
@@ -95,25 +60,38 @@ class CelifLayer(Layer):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_mantissas(self.weight_bits)
-        checks.integer(self.name, "te_bits", self.te_bits, 2, loihi2.TE_BITS_MAX)
-        checks.integer(self.name, "te_exp", self.te_exp, 0, EXPONENT_MAX)
-        checks.per_neuron(self.name, "te", self.te, 2, self.neurons)
+        checks.integer(self.name, "te_bits", self.te_bits, loihi2.TE_BITS_MIN, loihi2.TE_BITS_MAX)
+        self._exponent("te_exp", 0, loihi2.TE_EXP_MAX)
+        checks.per_neuron(self.name, "te", self.te, 2, self.rows)
         te_max = mantissa_max(self.te_bits)
         checks.integers(self.name, "te", self.te, -te_max, te_max)
+        self.te_form.check(self.name, self.te, self.te_bits)
         checks.integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
-        checks.integer(self.name, "weight_exp", self.weight_exp, -8, self.fraction_bits)
+        self._exponent("weight_exp", loihi2.WEIGHT_EXP_MIN, self.fraction_bits)
         checks.integer(self.name, "alpha_mant", self.alpha_mant, 0, loihi2.DECAY_ONE - 1)
         checks.integer(self.name, "beta_mant", self.beta_mant, 0, loihi2.DECAY_ONE - 1)
         checks.integer(
             self.name, "theta0_int", self.theta0_int, -loihi2.STATE_MAX, loihi2.STATE_MAX
         )
-        self._per_neuron("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
+        self._per_row("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
         checks.integer(self.name, "bias_exp", self.bias_exp, 0, loihi2.BIAS_EXP_MAX)
 
+    def _exponent(self, field: str, low: int, high: int) -> None:
+        value = getattr(self, field)
+        if isinstance(value, np.ndarray):
+            self._per_row(field, value, low, high)
+        else:
+            checks.integer(self.name, field, value, low, high)
+
     @property
-    def shift(self) -> int:
-        """Left shift that brings the synaptic sum to F fractional bits."""
-        return self.fraction_bits - self.weight_exp
+    def shift(self) -> np.ndarray:
+        """Left shifts (row,) that bring the synaptic sums to F fractional bits."""
+        return np.broadcast_to(np.int64(self.fraction_bits) - self.weight_exp, self.rows)
+
+    @property
+    def te_shift(self) -> np.ndarray:
+        """Right shifts (row,) of TE · V."""
+        return np.broadcast_to(np.asarray(self.te_exp, np.int64), self.rows)
 
     @property
     def bias(self) -> np.ndarray:
@@ -124,11 +102,16 @@ class CelifLayer(Layer):
     def params(self) -> IntParams:
         """The registers, as :func:`export.fixed_point.step` takes them."""
         return IntParams(
-            self.alpha_mant, self.beta_mant, self.theta0_int, self.te_exp, self.shift, self.bias
+            self.alpha_mant,
+            self.beta_mant,
+            self.theta0_int,
+            self.spread(self.te_shift),
+            self.spread(self.shift),
+            self.spread(self.bias),
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CubaLayer(Layer):
     """SLAYER's CUBA neurons, run by Lava's stock LIF: ``du``, ``dv``, ``vth`` as LIF takes them."""
 
@@ -143,20 +126,26 @@ class CubaLayer(Layer):
     def __post_init__(self) -> None:
         super().__post_init__()
         limits = loihi2.CUBA_WEIGHT_MIN, loihi2.CUBA_WEIGHT_MAX
-        checks.integers(self.name, "weight", self.weight, *limits)
+        self._check_weights(*limits)
         checks.integer(self.name, "du", self.du, -1, loihi2.DECAY_ONE - 1)
         checks.integer(self.name, "dv", self.dv, 0, loihi2.DECAY_ONE)
         checks.integer(self.name, "vth", self.vth, 0, (1 << 17) - 1)
-        self._per_neuron("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
-        if (self.weight % 2).any():
+        self._per_row("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
+        for field in ("weight", "weight_rec"):
+            weight = getattr(self, field)
+            if weight is not None:
+                self._check_stock(field, weight)
+
+    def _check_stock(self, field: str, weight: np.ndarray) -> None:
+        if (weight % 2).any():
             expected = "even integers, as SLAYER exports them"
-            raise ModelError.about(self.name, "weight", expected, "odd ones")
-        if self.weight.max() <= 0 and self.weight.min() == loihi2.CUBA_WEIGHT_MIN:
+            raise ModelError.about(self.name, field, expected, "odd ones")
+        if weight.max() <= 0 and weight.min() == loihi2.CUBA_WEIGHT_MIN:
             found = f"{loihi2.CUBA_WEIGHT_MIN}, which Lava's Dense clips"
-            raise ModelError.about(self.name, "weight", "-254..0 if none is positive", found)
+            raise ModelError.about(self.name, field, "-254..0 if none is positive", found)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ReadoutLayer(Layer):
     """Sums weight · spikes + bias over a sample in 32 bits; a logit is sum · 2^−weight_exp / T."""
 
@@ -170,15 +159,20 @@ class ReadoutLayer(Layer):
         super().__post_init__()
         self._check_mantissas(self.weight_bits)
         checks.integer(self.name, "weight_exp", self.weight_exp, -EXPONENT_MAX, EXPONENT_MAX)
-        if self.delay_shift:
-            raise ModelError.about(self.name, "delay_shift", "False for a readout", "True")
-        self._per_neuron("bias", self.bias, -loihi2.READOUT_MAX, loihi2.READOUT_MAX)
+        for field, unset in (("delay_shift", False), ("delay", None), ("weight_rec", None)):
+            if getattr(self, field) is not unset:
+                raise ModelError.about(self.name, field, f"{unset} for a readout", "another")
+        self._per_row("bias", self.bias, -loihi2.READOUT_MAX, loihi2.READOUT_MAX)
 
     def worst_case(self, steps: int) -> int:
         """Largest |sum| that any spike train of ``steps`` steps can reach."""
-        positive = np.maximum(self.weight, 0).sum(1, dtype=np.int64) + self.bias
-        negative = np.minimum(self.weight, 0).sum(1, dtype=np.int64) + self.bias
-        return int(np.maximum(np.abs(positive), np.abs(negative)).max()) * steps
+        least, most = (total + self.bias for total in self.extremes(0, 1))
+        return int(np.maximum(np.abs(least), np.abs(most)).max()) * steps
+
+
+def needed_gap(layers: Iterable[Layer]) -> int:
+    """Silent steps between samples that keep the spikes of one out of the next."""
+    return max(layer.gap for layer in layers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +190,7 @@ class FixedNetwork:
     def __post_init__(self) -> None:
         if not self.layers:
             raise ModelError("network: expected at least one layer, got none")
-        checks.integer("network", "steps", self.steps, 1, 1 << 20)
+        checks.integer("network", "steps", self.steps, 1, loihi2.STEPS_MAX)
         inputs, lag = self.encoding.channels, 1
         previous: Layer | None = None
         for layer in self.all_layers:
@@ -211,7 +205,7 @@ class FixedNetwork:
             if isinstance(layer, CubaLayer) and isinstance(previous, CubaLayer):
                 self._refuse_leak(previous, layer)
             inputs, lag, previous = layer.neurons, lag + 1 - layer.delay_shift, layer
-        checks.integer("network", "gap", self.gap, int(any(x.delay_shift for x in self.layers)), 64)
+        checks.integer("network", "gap", self.gap, needed_gap(self.layers), loihi2.GAP_MAX)
         worst = self.readout.worst_case(self.steps) if self.readout else 0
         if self.readout and worst > loihi2.READOUT_MAX:
             expected = f"sums within 32 bits over {self.steps} steps"
@@ -223,7 +217,7 @@ class FixedNetwork:
 
     @staticmethod
     def _check_sums(layer: Layer, largest_input: int) -> None:
-        worst = int(np.abs(layer.weight).sum(1).max()) * largest_input << layer.sum_shift
+        worst = layer.largest_sum(largest_input) << layer.sum_shift
         if worst > loihi2.SUM_MAX:
             expected = f"sums of weights times inputs up to {loihi2.SUM_MAX >> layer.sum_shift}"
             remedy = "use fewer input bits, fewer inputs or smaller weights"

@@ -13,11 +13,13 @@ import h5py
 import numpy as np
 
 from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer, ReadoutLayer
+from export.te import Cosine
 from training.files import atomic_file
 
-VERSION = 1
+VERSION = 2
 
-# neuron/<dataset> ↔ field, for the scalars of each neuron type.
+# neuron/<dataset> ↔ field, for the scalars of each neuron type. Exponents may also be arrays, one
+# value per output channel.
 CELIF_FIELDS = {
     "alphaMant": "alpha_mant",
     "betaMant": "beta_mant",
@@ -78,26 +80,35 @@ def _table_store(
     f: h5py.File, layers: tuple[CelifLayer | CubaLayer, ...]
 ) -> Callable[[CelifLayer], h5py.Dataset]:
     """Give each TE table one home under /te; a layer may be the first rows of a wider one's."""
-    tables: list[tuple[np.ndarray, h5py.Dataset]] = []
+    tables: list[tuple[CelifLayer, h5py.Dataset]] = []
 
     def store(layer: CelifLayer) -> h5py.Dataset:
-        for table, dataset in tables:
-            if np.array_equal(table[: layer.neurons], layer.te):
+        for wider, dataset in tables:
+            if np.array_equal(wider.te[: layer.rows], layer.te) and wider.te_form.same(
+                layer.te_form
+            ):
                 return dataset
         dataset = f.create_dataset(f"te/{len(tables)}", data=te_array(layer))
-        tables.append((layer.te, dataset))
+        tables.append((layer, dataset))
         return dataset
 
     # Widest first, so that the rows of every narrower layer are there to be found.
     celif = [layer for layer in layers if isinstance(layer, CelifLayer)]
-    for layer in sorted(celif, key=lambda layer: -layer.neurons):
+    for layer in sorted(celif, key=lambda layer: -layer.rows):
         store(layer)
     return store
 
 
 def te_array(layer: CelifLayer) -> np.ndarray:
-    """TE in the narrowest type that holds its bits."""
-    return layer.te.astype(np.int8 if layer.te_bits <= 8 else np.int16)
+    """What the file holds of TE, in the narrowest type that holds its bits."""
+    stored = layer.te_form.stored(layer.te)
+    if isinstance(layer.te_form, Cosine):
+        return stored.astype(np.int32)
+    return stored.astype(np.uint8 if layer.te_form.packed else _mantissa_type(layer.te_bits))
+
+
+def _mantissa_type(bits: int) -> type[np.signedinteger]:
+    return np.int8 if bits <= 8 else np.int16
 
 
 def write_layer(
@@ -115,6 +126,10 @@ def write_layer(
         group["bias"] = layer.bias_mant.astype(np.int16)
         _write_fields(neuron, layer, CELIF_FIELDS)
         neuron["te"] = store_te(layer)
+        neuron["teEncoding"] = np.bytes_(layer.te_form.encoding)
+        neuron["teHold"], neuron["teSteps"] = layer.te_form.hold, layer.te.shape[1]
+        if isinstance(layer.te_form, Cosine):
+            neuron["teWave"] = layer.te_form.wave.astype(_mantissa_type(layer.te_bits))
     elif isinstance(layer, ReadoutLayer):
         group["weight"] = layer.weight.astype(np.int8)
         group["bias"] = layer.bias.astype(np.int32)
@@ -129,4 +144,5 @@ def write_layer(
 
 def _write_fields(neuron: h5py.Group, layer: Layer, fields: dict[str, str]) -> None:
     for dataset, field in fields.items():
-        neuron[dataset] = int(getattr(layer, field))
+        value = getattr(layer, field)
+        neuron[dataset] = value.astype(np.int8) if isinstance(value, np.ndarray) else int(value)

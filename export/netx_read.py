@@ -13,16 +13,20 @@ import numpy as np
 
 from export.checks import ModelError
 from export.encoding import Encoding
-from export.loihi2 import DECAY_ONE
+from export.loihi2 import DECAY_ONE, HOLD_MAX, STEPS_MAX
 from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer, ReadoutLayer
 from export.netx import CELIF_FIELDS, CUBA_FIELDS, READOUT_FIELDS, REF_DELAY, VERSION, NetxError
+from export.te import DENSE, ENCODINGS, Cosine, Form, Table
 
 # Where in its layer's group a field stands, if not under its own name.
 _PLACES = {
     field: f"neuron/{dataset}"
     for fields in (CUBA_FIELDS, READOUT_FIELDS, CELIF_FIELDS)
     for dataset, field in fields.items()
-} | {"te": "neuron/te", "bias_mant": "bias", "delay_shift": "delayShift"}
+} | {
+    "te": "neuron/te", "te_form": "neuron/te", "te_wave": "neuron/teWave",
+    "te_hold": "neuron/teHold", "bias_mant": "bias", "delay_shift": "delayShift",
+}  # fmt: skip
 
 _AGAIN = "export the network again with to_netx"
 
@@ -53,7 +57,10 @@ class _Reader:
 
     def __init__(self, path: str | os.PathLike[str], f: h5py.File):
         self.path, self.f = str(path), f
+        # A block that wrote itself has no version; the datasets that are there tell.
+        self.version: int | None = None
         self.tables: dict[Any, np.ndarray] = {}
+        self.decoded: dict[Any, np.ndarray] = {}
 
     def network(self) -> FixedNetwork:
         if "celif" not in self.f:
@@ -62,6 +69,7 @@ class _Reader:
         if not 1 <= version <= VERSION:
             remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {_AGAIN}"
             raise self.error("celif/version", f"1..{VERSION}", str(version), remedy)
+        self.version = version
         layers = [self.layer(i) for i in range(len(self.group("layer")))]
         readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None
         if not layers:
@@ -150,13 +158,48 @@ class _Reader:
         return {f: self.integer(f"{at}/neuron/{d}") for d, f in names.items()}
 
     def celif_layer(self, at: str, common: dict[str, Any]) -> CelifLayer:
+        form, table = self.encoded_te(f"{at}/neuron", common["name"], len(common["weight"]))
+        exponents = {"wgtExp": "weight_exp", "teExp": "te_exp"}
+        scalars = {d: f for d, f in CELIF_FIELDS.items() if d not in exponents}
         return self.checked(
             CelifLayer,
-            te=self.table(f"{at}/neuron/te")[: len(common["weight"])],
+            te=table,
+            te_form=form,
             bias_mant=self.array(f"{at}/bias", 1),
-            **self.fields(at, CELIF_FIELDS),
+            **{f: self.exponent(f"{at}/neuron/{d}") for d, f in exponents.items()},
+            **self.fields(at, scalars),
             **common,
         )
+
+    def encoded_te(self, at: str, owner: str, rows: int) -> tuple[Form, np.ndarray]:
+        """How a layer's TE is kept, and its mantissas (row, step)."""
+        if self.version == 1 or (self.version is None and f"{at}/teEncoding" not in self.f):
+            return DENSE, self.table(f"{at}/te", 2)[:rows]
+        encoding, steps = self.text(f"{at}/teEncoding"), self.integer(f"{at}/teSteps")
+        hold = self.integer(f"{at}/teHold")
+        if encoding not in ENCODINGS:
+            remedy = f"the file is damaged, {_AGAIN}"
+            raise self.error(f"{at}/teEncoding", ", ".join(ENCODINGS), repr(encoding), remedy)
+        for name, value, high in (("teHold", hold, HOLD_MAX), ("teSteps", steps, STEPS_MAX)):
+            if not 1 <= value <= high:
+                raise self.error(f"{at}/{name}", f"1..{high}", str(value))
+        if encoding == Cosine.encoding:
+            self.equal(f"{at}/teHold", hold, Cosine.hold)
+            cosine = Cosine(self.table(f"{at}/te", 1)[:rows], self.array(f"{at}/teWave", 1))
+            self.checked(cosine.check_generator, owner=owner, rows=rows)
+            return cosine, cosine.decode(cosine.increment, steps)
+        form = Table(hold, encoding == "packed")
+        stored = self.table(f"{at}/te", 2)
+        width = form.stored_columns(steps)
+        if stored.shape[1] != width or not stored.size:
+            expected = f"a non-empty array of {width} columns, for {steps} steps"
+            raise self.error(f"{at}/te", expected, f"shape {stored.shape}")
+        key = (self.address(f"{at}/te"), form.hold, form.packed, steps)
+        if key not in self.decoded:  # layers that share a table share its mantissas
+            self.decoded[key] = form.decode(stored, steps)
+            if not np.array_equal(form.stored(self.decoded[key]), stored):
+                raise self.error(f"{at}/te", "bytes of two mantissas each", "others")
+        return form, self.decoded[key][:rows]
 
     def readout_layer(self, at: str, common: dict[str, Any]) -> ReadoutLayer:
         bias = self.array(f"{at}/bias", 1)
@@ -236,10 +279,17 @@ class _Reader:
             raise self.error(name, "whole numbers", "fractions")
         return whole
 
-    def table(self, name: str) -> np.ndarray:
-        """A TE table; hard links to one dataset give one array."""
-        found = self.dataset(name, "i")
-        key = h5py.h5o.get_info(found.id).addr
+    def exponent(self, name: str) -> int | np.ndarray:
+        """One exponent for all, or an array of them."""
+        found = self.dataset(name, "iu")
+        return self.array(name, 1) if found.ndim else self.integer(name)
+
+    def address(self, name: str) -> Any:
+        return h5py.h5o.get_info(self.dataset(name, "iu").id).addr
+
+    def table(self, name: str, ndim: int) -> np.ndarray:
+        """What is kept of TE; hard links to one dataset give one array."""
+        key = self.address(name)
         if key not in self.tables:
-            self.tables[key] = self.array(name, 2)
+            self.tables[key] = self.array(name, ndim)
         return self.tables[key]

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 from export.checks import ModelError
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer, FixedNetwork, ReadoutLayer
-from export.quantization import bias_mantissas, mantissas
+from export.quantization import bias_mantissas, mantissas, scales
 from export.trace import Trace
 from export.twin import Run, exact_type, run_layer
 from training import fused
@@ -32,7 +32,7 @@ class _Rounded(torch.autograd.Function):
     """``rounded`` in place of ``value``; the gradient goes straight through, times ``scale``."""
 
     @staticmethod
-    def forward(ctx: Any, value: torch.Tensor, rounded: torch.Tensor, scale: float) -> torch.Tensor:
+    def forward(ctx: Any, value: torch.Tensor, rounded: torch.Tensor, scale: Any) -> torch.Tensor:
         ctx.scale = scale
         return rounded
 
@@ -65,9 +65,11 @@ class _IntegerScan(torch.autograd.Function):
         v, spikes = torch.from_numpy(run.v * unit), torch.from_numpy(run.spikes)
         inside = (v - torch.from_numpy(run.theta * unit)).abs() < width
         flags = inside.byte() | spikes.byte() << 1
-        rounded = (layer.te[:, : sums.shape[1]].T * 2.0**-layer.te_exp).astype(np.float32)
+        te_unit = 2.0 ** -layer.te_shift.astype(np.float64)
+        rounded = (layer.te[:, : sums.shape[1]].T * te_unit).astype(np.float32)
         ctx.params = Params(layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, 0.0)
-        ctx.unit, ctx.dtype = 2.0**-layer.weight_exp, sums.dtype
+        ctx.unit = torch.as_tensor(1 / scales(layer.weight_exp, 1)).float()
+        ctx.dtype = sums.dtype
         ctx.save_for_backward(torch.from_numpy(rounded), v, flags)
         return spikes
 
@@ -108,9 +110,9 @@ class QuantizedNetwork(nn.Module):
         )
         scale = fixed.encoding.scale
         with torch.no_grad():
-            _fill(net.te, widest.te, 2.0**-widest.te_exp)
+            _fill(net.te, widest.te, 1 / scales(widest.te_exp, 2))
             for synapses, layer in zip(net.layers, layers, strict=True):
-                _fill(synapses.weight, layer.weight, 2.0**-layer.weight_exp / scale)
+                _fill(synapses.weight, layer.weight, 1 / scales(layer.weight_exp, 2) / scale)
                 _fill(synapses.bias, layer.bias, 2.0**-layer.fraction_bits)
                 scale = 1.0
             _fill(net.readout.weight, last.weight, 2.0**-last.weight_exp)
@@ -176,7 +178,8 @@ class QuantizedNetwork(nn.Module):
         for form, synapses in zip(fixed.layers, self.net.layers, strict=True):
             assert isinstance(form, CelifLayer)
             whole = torch.from_numpy(form.weight.astype(np.float32))
-            weight = _Rounded.apply(synapses.weight, whole, scale * 2.0**form.weight_exp)
+            unit = torch.as_tensor(scale * scales(form.weight_exp, 2)).float()
+            weight = _Rounded.apply(synapses.weight, whole, unit)
             te = self.net.te[: form.neurons, : h.shape[1]].t()
             dtype = exact_type(form, largest)
             sums = h.to(dtype) @ weight.to(dtype).t()
@@ -207,7 +210,7 @@ def _plain_layers(fixed: FixedNetwork) -> list[CelifLayer]:
     return layers
 
 
-def _fill(parameter: torch.Tensor, integers: np.ndarray, unit: float) -> None:
+def _fill(parameter: torch.Tensor, integers: np.ndarray, unit: Any) -> None:
     parameter.copy_(torch.from_numpy(integers * unit))
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export import bounds, loihi2
+from export import bounds, loihi2, te
 from export.model import CelifLayer, Encoding, ModelError, ReadoutLayer
+from export.te import Form, Table
 from export.twin import run_layer, synaptic_sums
 from training.scaling import EXPONENT_MAX, exponent, mantissa_max
 
@@ -38,8 +39,12 @@ class FloatLayer:
     delay_shift: bool
     weight_bits: int
     te_bits: int
-    te_exp: int
-    """Exponent of the whole table, which a layer may share with wider ones."""
+    te_exp: int | np.ndarray
+    """Exponent of the whole table, which a layer may share with wider ones, or of each row."""
+    te_form: Table = te.DENSE
+    """How a table is kept; a cosine is a cosine."""
+    turns: np.ndarray | None = None
+    """Of a cosine, turns a step of each row; ``te`` is what they make of it."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,27 @@ def require_finite(owner: str, name: str, values: np.ndarray, remedy: str) -> No
         raise ModelError.about(owner, name, "finite numbers", found, remedy)
 
 
-def mantissas(values: np.ndarray, exp: int, bits: int) -> np.ndarray:
-    """Integers nearest to values · 2^exp, clipped to ``bits`` bits."""
+def scales(exp: int | np.ndarray, ndim: int) -> np.ndarray:
+    """2^exp for all, or for each of the first of ``ndim`` axes."""
+    powers = 2.0 ** np.asarray(exp, np.float64)
+    return powers.reshape(-1, *(1,) * (ndim - 1)) if powers.ndim else powers
+
+
+def mantissas(values: np.ndarray, exp: int | np.ndarray, bits: int) -> np.ndarray:
+    """Integers nearest to values · 2^exp, clipped to ``bits`` bits; exp for all or per row."""
     limit = mantissa_max(bits)
-    return np.clip(np.rint(values * 2.0**exp), -limit, limit).astype(np.int64)
+    scaled = values * scales(exp, values.ndim)
+    return np.clip(np.rint(scaled), -limit, limit).astype(np.int64)
+
+
+def encode_te(values: FloatLayer) -> tuple[np.ndarray, Form]:
+    """Mantissas (row, step) of a layer's TE, and the form that keeps them."""
+    if values.turns is not None:
+        form = te.cosine(values.turns, values.te_exp, values.te_bits)
+        return form.decode(form.increment, values.te.shape[1]), form
+    means = te.block_means(values.te, values.te_form.hold)
+    columns = mantissas(means, values.te_exp, values.te_bits)
+    return values.te_form.held(columns, values.te.shape[1]), values.te_form
 
 
 def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.ndarray:
@@ -72,9 +94,9 @@ def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.nd
     return np.clip(whole, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX).astype(np.int64)
 
 
-def table_exponent(te: np.ndarray, bits: int) -> int:
+def table_exponent(table: np.ndarray, bits: int) -> int:
     """One exponent for a TE table; TE · V is shifted right by it, so it cannot be negative."""
-    largest = float(np.abs(te).max())
+    largest = float(np.abs(table).max())
     e = min(exponent(largest, bits), 31)
     if e < 0:
         raise ModelError(
@@ -112,12 +134,14 @@ def integer_layer(values: FloatLayer, scale: float, fraction_bits: int) -> Celif
             f"{values.name} bias: expected |b| within 13 bits « {loihi2.BIAS_EXP_MAX} at "
             f"{fraction_bits} fractional bits, got {np.abs(values.bias).max():g}"
         )
+    table, form = encode_te(values)
     return CelifLayer(
         name=values.name,
         weight=mantissas(weight, weight_exp, values.weight_bits),
         lag=values.lag,
         delay_shift=values.delay_shift,
-        te=mantissas(values.te, values.te_exp, values.te_bits),
+        te=table,
+        te_form=form,
         te_exp=values.te_exp,
         te_bits=values.te_bits,
         weight_exp=weight_exp,

@@ -10,7 +10,12 @@ import numpy as np
 
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model import CelifLayer, Encoding
-from export.quantization import Choice, FloatLayer
+from export.quantization import Choice, FloatLayer, scales
+
+
+def plain(value: int | np.ndarray) -> int | list[int]:
+    """An exponent, or exponents, for JSON."""
+    return value.tolist() if isinstance(value, np.ndarray) else int(value)
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,9 @@ class LayerReport:
     """Whether saturation is excluded for every input, not only in calibration."""
     headroom_bits: float
     """Bits between the largest state (proven, or seen) and the end of the register."""
-    weight_exp: int
-    te_exp: int
+    weight_exp: int | list[int]
+    te_exp: int | list[int]
+    """Exponents: one for all, or one per output channel."""
     bias_exp: int
     weight_error: float
     te_error: float
@@ -40,8 +46,10 @@ class LayerReport:
     def of(cls, layer: CelifLayer, values: FloatLayer, scale: float, choice: Choice) -> LayerReport:
         """Compare a layer's integers with the floats they came from."""
 
-        def largest(integers: np.ndarray, unit: float, floats: np.ndarray) -> float:
+        def largest(integers: np.ndarray, unit: np.ndarray | float, floats: np.ndarray) -> float:
             return float(np.abs(integers * unit - floats).max())
+
+        unit, te_unit = 1 / scales(layer.weight_exp, layer.weight.ndim), 1 / scales(layer.te_exp, 2)
 
         return cls(
             name=layer.name,
@@ -50,16 +58,16 @@ class LayerReport:
             fraction_bits=layer.fraction_bits,
             proven=choice.proven,
             headroom_bits=float(np.log2(STATE_MAX / max(choice.largest_state, 1))),
-            weight_exp=layer.weight_exp,
-            te_exp=layer.te_exp,
+            weight_exp=plain(layer.weight_exp),
+            te_exp=plain(layer.te_exp),
             bias_exp=layer.bias_exp,
-            weight_error=largest(layer.weight, 2.0**-layer.weight_exp / scale, values.weight),
-            te_error=largest(layer.te, 2.0**-layer.te_exp, values.te),
+            weight_error=largest(layer.weight, unit / scale, values.weight),
+            te_error=largest(layer.te, te_unit, values.te),
             bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
             alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),
             beta_error=abs(layer.beta_mant / DECAY_ONE - values.beta),
             weight_bytes=layer.weight.size * layer.weight_bits // 8,
-            te_bytes=layer.te.size * layer.te_bits // 8,
+            te_bytes=layer.te_form.bytes(*layer.te.shape, layer.te_bits),
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from export import cuba, fixed_point, loihi2
+from export import cuba, fixed_point, loihi2, synapses
 from export.cuba import CubaParams, CubaState
 from export.fixed_point import IntParams, State
 from export.loihi2 import CURRENT_SHIFT, STATE_MAX
@@ -33,7 +33,7 @@ _CHUNK_BYTES = 32 << 20
 
 
 @compiled.kernel(__file__, fixed_point.__file__, loihi2.__file__)
-def _scan_celif(acc, te, p, bias, keep, spikes, v, theta, saturated):  # type: ignore[no-untyped-def]
+def _scan_celif(acc, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
         now_theta = np.full(neurons, p.theta0_int, np.int64)
@@ -44,7 +44,7 @@ def _scan_celif(acc, te, p, bias, keep, spikes, v, theta, saturated):  # type: i
             row = t if keep else 0
             for n in range(neurons):
                 registers = IntParams(
-                    p.alpha_mant, p.beta_mant, p.theta0_int, p.te_exp, p.shift, bias[n]
+                    p.alpha_mant, p.beta_mant, p.theta0_int, te_shift[n], shift[n], bias[n]
                 )
                 new = _celif_step(
                     np.int64(acc[b, t, n]),
@@ -95,7 +95,7 @@ class Run:
 
 def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
     """The narrowest float in which every sum of the layer's weights times inputs is exact."""
-    worst = int(np.abs(layer.weight).sum(1).max()) * largest_input
+    worst = layer.largest_sum(largest_input)
     # Torch can be told to multiply float32 in bfloat16, which is not exact.
     exact = torch.get_float32_matmul_precision() == "highest"
     return torch.float32 if exact and worst < 1 << 24 else torch.float64
@@ -104,10 +104,7 @@ def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
 def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
     """Exact integer sums (batch, time, neuron) of weights times inputs, in a float type."""
     dtype = exact_type(layer, largest_input)
-    rows = torch.from_numpy(inputs.reshape(-1, layer.inputs)).to(dtype)
-    # Through torch, because its BLAS took a third of the time of numpy's.
-    sums = torch.mm(rows, torch.from_numpy(layer.weight.T).to(dtype))
-    return sums.numpy().reshape(*inputs.shape[:2], layer.neurons)
+    return synapses.sums(layer.weight, layer.geometry, inputs, dtype)
 
 
 def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
@@ -119,8 +116,10 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
     if isinstance(layer, CelifLayer):
         te = np.ascontiguousarray(layer.te[:, :steps].T.astype(np.int64))
         theta = np.empty_like(v)
-        registers = layer.params._replace(bias=np.int64(0))
-        _scan_celif(acc, te, registers, layer.bias, keep, spikes, v, theta, saturated)
+        # What differs between neurons goes beside the registers, as arrays.
+        each = (np.ascontiguousarray(a) for a in (layer.te_shift, layer.shift, layer.bias))
+        registers = layer.params._replace(te_exp=np.int64(0), shift=np.int64(0), bias=np.int64(0))
+        _scan_celif(acc, te, registers, *each, keep, spikes, v, theta, saturated)
         return Run(spikes, v, theta, int(saturated.sum()))
     if isinstance(layer, CubaLayer):
         bias = layer.bias_mant.astype(np.int64) << CURRENT_SHIFT

@@ -2,7 +2,8 @@
 
 ``torch`` runs the dequantised parameters in float32, and the integers as quantisation-aware
 training does, ``twin`` the integers in the batched twin,
-``lava`` both in Lava on the CPU, ``loihi2`` the integers on the chip.
+``lava`` both in Lava on the CPU, ``loihi2`` the integers on the chip. ``oracle``, in plain Python
+integers, is there to judge and not among the targets.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from export import FixedNetwork, QuantizedNetwork, Trace, simulate
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer
 from export.twin import delayed, synaptic_sums
+from hw_tests.voices import run_oracle
 from training import reference
 from training.dynamics import Params
 from training.functional import WIDTH
@@ -47,8 +49,8 @@ class DequantisedLayer:
     params: Params
     te: torch.Tensor
     bias: torch.Tensor
-    unit: float
-    """What one unit of the synaptic sum is worth."""
+    unit: torch.Tensor
+    """What one unit of each neuron's synaptic sum is worth."""
 
     @classmethod
     def of(cls, layer: CelifLayer, steps: int) -> DequantisedLayer:
@@ -58,9 +60,11 @@ class DequantisedLayer:
             params=Params(
                 layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, layer.theta0_int * one
             ),
-            te=torch.from_numpy((layer.te[:, :steps] * 2.0**-layer.te_exp).astype(np.float32)),
+            te=torch.from_numpy(
+                (layer.te[:, :steps] * 2.0 ** -layer.te_shift[:, None]).astype(np.float32)
+            ),
             bias=torch.from_numpy((layer.bias * one).astype(np.float32)),
-            unit=2.0**-layer.weight_exp,
+            unit=torch.from_numpy(2.0 ** (layer.shift - layer.fraction_bits).astype(np.float32)),
         )
 
     def current(self, sums: np.ndarray) -> torch.Tensor:
@@ -144,6 +148,7 @@ def run_quantised(net: FixedNetwork, x: np.ndarray) -> Trace:
 
 
 BACKENDS = (
+    Backend("oracle", "fixed", run_oracle),
     Backend("torch", "float", run_torch),
     Backend("torch", "fixed", run_quantised),
     Backend("twin", "fixed", lambda net, x: simulate(net, x, trace=True)),

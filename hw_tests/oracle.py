@@ -67,8 +67,8 @@ def celif_layer(
     alpha_mant: int,
     beta_mant: int,
     theta0_int: int,
-    te_exp: int,
-    shift: int,
+    te_exp: int | Vector,
+    shift: int | Vector,
     bias_mant: Vector,
     bias_exp: int,
 ) -> Traces:
@@ -82,8 +82,10 @@ def celif_layer(
         Mantissas TE; steps beyond those of `inputs` are ignored.
     alpha_mant, beta_mant : int
         Decays of V and of Θ−Θ0, in 1/4096.
-    theta0_int, te_exp, shift : int
-        Resting threshold Θ0, right shift of TE·V, left shift of the weighted sum.
+    theta0_int : int
+        Resting threshold Θ0.
+    te_exp, shift : int or [neuron]
+        Right shift of TE·V, left shift of the weighted sum; one for all neurons, or one each.
     bias_mant, bias_exp : [neuron], int
         The bias of a neuron is ``bias_mant « bias_exp``.
 
@@ -95,16 +97,45 @@ def celif_layer(
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "theta", "s")}
     for n, (row, te_row, mantissa) in enumerate(zip(weight, te, bias_mant, strict=True)):
         v, s, theta = 0, 0, theta0_int
+        te_down = te_exp if isinstance(te_exp, int) else te_exp[n]
+        sum_up = shift if isinstance(shift, int) else shift[n]
         for k in range(len(inputs[0])):
             # Θ goes first because it needs the V of the previous step, not yet reset.
             adaptation = rz(beta_mant * (theta - theta0_int), DECAY_BITS)
-            theta = saturate(adaptation + rz(te_row[k] * v, te_exp) + theta0_int)
+            theta = saturate(adaptation + rz(te_row[k] * v, te_down) + theta0_int)
             kept = rz(alpha_mant * v, DECAY_BITS) * (1 - s)
-            v = saturate(kept + (_accumulate(row, inputs, k) << shift) + (mantissa << bias_exp))
+            v = saturate(kept + (_accumulate(row, inputs, k) << sum_up) + (mantissa << bias_exp))
             s = int(v >= theta)
             for name, value in (("v", v), ("theta", theta), ("s", s)):
                 traces[name][n].append(value)
     return traces
+
+
+def held_te(columns: Matrix, hold: int, steps: int) -> list[list[int]]:
+    """TE [neuron][step] of a table that keeps one column for every `hold` steps."""
+    return [[row[k // hold] for k in range(steps)] for row in columns]
+
+
+def packed_te(table: Matrix, hold: int, steps: int) -> list[list[int]]:
+    """TE [neuron][step] of bytes that hold two mantissas of 4 bits each, the earlier one low."""
+    columns = []
+    for row in table:
+        nibbles = [nibble for byte in row for nibble in (byte % 16, byte // 16)]
+        columns.append([nibble - 16 if nibble > 7 else nibble for nibble in nibbles])
+    return held_te(columns, hold, steps)
+
+
+def cosine_te(increments: Vector, wave: Vector, steps: int) -> list[list[int]]:
+    """TE [neuron][step] of phases that advance by `increments` of 2⁻²² turns a step.
+
+    `wave` is the first quarter of a cosine, sampled at the middles of equal parts; the other three
+    follow by symmetry.
+    """
+    falling = list(wave)
+    rising = falling[::-1]
+    turn = falling + [-w for w in rising] + [-w for w in falling] + rising
+    part = 2**22 // len(turn)
+    return [[turn[k * step % 2**22 // part] for k in range(steps)] for step in increments]
 
 
 def cuba_layer(

@@ -11,9 +11,10 @@ import numpy as np
 from export import FixedNetwork, Trace, cuba, fixed_point
 from export.loihi2 import CURRENT_SHIFT
 from export.model import CelifLayer, CubaLayer, Layer
+from export.te import Cosine
 from hw_tests import oracle
 
-_CELIF_REGISTERS = ("alpha_mant", "beta_mant", "theta0_int", "te_exp", "shift", "bias_exp")
+_CELIF_REGISTERS = ("alpha_mant", "beta_mant", "theta0_int", "bias_exp")
 
 
 def run_oracle(net: FixedNetwork, x: np.ndarray) -> Trace:
@@ -46,7 +47,9 @@ def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
         return oracle.celif_layer(
             layer.weight.tolist(),
             inputs,
-            layer.te.tolist(),
+            _oracle_te(layer),
+            te_exp=layer.te_shift.tolist(),
+            shift=layer.shift.tolist(),
             bias_mant=layer.bias_mant.tolist(),
             **{name: getattr(layer, name) for name in _CELIF_REGISTERS},
         )
@@ -61,6 +64,15 @@ def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
             bias_exp=CURRENT_SHIFT,
         )
     raise TypeError(f"{layer.name}: the oracle knows CELIF and CUBA, got {layer.kind}")
+
+
+def _oracle_te(layer: CelifLayer) -> oracle.Matrix:
+    """TE mantissas, made anew from what the layer keeps of them."""
+    form, stored, steps = layer.te_form, layer.te_form.stored(layer.te).tolist(), layer.te.shape[1]
+    if isinstance(form, Cosine):
+        return oracle.cosine_te(stored, form.wave.tolist(), steps)
+    decode = oracle.packed_te if form.packed else oracle.held_te
+    return decode(stored, form.hold, steps)
 
 
 def run_plain(net: FixedNetwork, x: np.ndarray) -> Trace:

@@ -11,15 +11,16 @@ from rich.table import Table
 from export import FixedNetwork
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer, Layer
+from export.report import plain
 from pipeline.console import console, say
 
 _CELIF = (
     "fraction_bits", "weight_bits", "weight_exp", "te_bits", "te_exp", "bias_exp",
-    "alpha_mant", "beta_mant", "theta0_int", "shift",
+    "alpha_mant", "beta_mant", "theta0_int",
 )  # fmt: skip
 _COLUMNS = {
     "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
-    "F": "fraction_bits", "W exp": "weight_exp", "TE exp": "te_exp",
+    "F": "fraction_bits", "W exp": "weight_exp", "TE": "te_encoding", "TE exp": "te_exp",
     "α": "alpha_mant", "β": "beta_mant", "Θ0": "theta0_int",
 }  # fmt: skip
 _KEY = (
@@ -38,7 +39,8 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "delay_shift": layer.delay_shift,
     }
     if isinstance(layer, CelifLayer):
-        about |= {name: int(getattr(layer, name)) for name in _CELIF}
+        about |= {name: plain(getattr(layer, name)) for name in _CELIF}
+        about["te_encoding"], about["te_hold"] = layer.te_form.encoding, layer.te_form.hold
     return about
 
 
@@ -76,6 +78,9 @@ def show(about: dict[str, Any]) -> None:
         table.add_column(title, justify=justify, overflow="fold")
     for layer in about["layers"]:
         shown = {**layer, "shape": f"{layer['neurons']}×{layer['inputs']}"}
+        for name in ("weight_exp", "te_exp"):
+            if isinstance(exps := layer.get(name), list):
+                shown[name] = f"{min(exps)}..{max(exps)}"
         table.add_row(*(escape(str(shown.get(name, ""))) for name in _COLUMNS.values()))
     console.print(table)
     say(_KEY)

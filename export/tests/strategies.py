@@ -9,7 +9,11 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from export import te as encodings
 from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork, Layer, ReadoutLayer
+from export.random_nets import random_network
+from export.te import Cosine, Table
+from training.scaling import mantissa_max
 
 hypothesis_settings = settings(
     max_examples=50,
@@ -21,6 +25,13 @@ hypothesis_settings = settings(
 seeds = st.integers(0, 1 << 32)
 
 
+@st.composite
+def exponents(draw, low: int, high: int, rows: int):
+    """One exponent for all rows, or one each."""
+    one = st.integers(low, high)
+    return draw(one | st.lists(one, min_size=rows, max_size=rows).map(np.array))
+
+
 def integers(rng: np.random.Generator, limit: int, *shape: int) -> np.ndarray:
     """Integers over the whole of ±limit."""
     return rng.integers(-limit, limit + 1, shape)
@@ -30,21 +41,37 @@ def integers(rng: np.random.Generator, limit: int, *shape: int) -> np.ndarray:
 
 
 @st.composite
-def celif_layers(draw, name: str, inputs: int, lag: int, shift: bool, te: np.ndarray | None):
+def encoded_te(draw, rows: int, steps: int) -> dict[str, Any]:
+    """TE of a layer in any form: mantissas, their bits, and the form."""
+    rng = np.random.default_rng(draw(seeds))
+    if draw(st.integers(0, 3)) == 0:
+        bits = draw(st.integers(9, 12))
+        wave = integers(rng, mantissa_max(bits), 1 << draw(st.integers(0, 5)))
+        cosine = Cosine(rng.integers(0, encodings.PHASE_ONE // 2 + 1, rows), wave)
+        table = cosine.decode(cosine.increment, steps)
+        return {"te": table, "te_bits": bits, "te_form": cosine}
+    form = Table(draw(st.integers(1, 3)), draw(st.booleans()))
+    bits = draw(st.integers(3, 4) if form.packed else st.integers(9, 12))
+    table = form.held(integers(rng, mantissa_max(bits), rows, -(-steps // form.hold)), steps)
+    return {"te": table, "te_bits": bits, "te_form": form}
+
+
+@st.composite
+def celif_layers(draw, name: str, inputs: int, lag: int, shift: bool, te: dict, steps: int):
     """A CE-LIF layer; its TE is the first rows of ``te``, if there is one."""
     rng = np.random.default_rng(draw(seeds))
-    te_bits = draw(st.integers(9, 12))
-    neurons = draw(st.integers(1, 4 if te is None else len(te)))
-    steps = draw(st.integers(1, 5))
+    neurons = draw(st.integers(1, len(te["te"]) if te else 4))
+    encoded = te or draw(encoded_te(neurons, steps))
     return CelifLayer(
         name=name,
         weight=integers(rng, 63, neurons, inputs),
         lag=lag,
         delay_shift=shift,
-        te=integers(rng, (1 << (te_bits - 1)) - 1, neurons, steps) if te is None else te[:neurons],
-        te_exp=draw(st.integers(17, 25)),
-        te_bits=te_bits if te is None else 12,
-        weight_exp=draw(st.integers(-8, -1)),
+        te=encoded["te"][:neurons],
+        te_bits=encoded["te_bits"],
+        te_form=encoded["te_form"].first(neurons),
+        te_exp=draw(exponents(17, 25, neurons)),
+        weight_exp=draw(exponents(-8, -1, neurons)),
         weight_bits=draw(st.integers(7, 8)),
         fraction_bits=draw(st.integers(13, 16)),
         alpha_mant=draw(st.integers(100, 999)),
@@ -78,7 +105,8 @@ def networks(draw) -> FixedNetwork:
     rng = np.random.default_rng(draw(seeds))
     channels = draw(st.integers(1, 3))
     layers: list[Layer] = []
-    inputs, lag, table = channels, 1, None
+    steps = draw(st.integers(1, 5))
+    inputs, lag, table = channels, 1, {}
     for i in range(draw(st.integers(1, 3))):
         shift = draw(st.booleans())
         if layers and isinstance(layers[-1], CubaLayer):
@@ -88,14 +116,12 @@ def networks(draw) -> FixedNetwork:
         if kind == "cuba":
             layer = draw(cuba_layers(f"layer {i}", inputs, lag, shift))
         else:
-            shared = table if kind == "shared" else None
-            layer = draw(celif_layers(f"layer {i}", inputs, lag, shift, shared))
-            if table is not None and kind == "celif":
-                layer = replace(layer, te=integers(rng, 255, layer.neurons, table.shape[1]))
-            table = layer.te if table is None else table
+            shared = table if kind == "shared" else {}
+            layer = draw(celif_layers(f"layer {i}", inputs, lag, shift, shared, steps))
+            names = ("te", "te_bits", "te_form")
+            table = table or {name: getattr(layer, name) for name in names}
         layers.append(layer)
         inputs, lag = layer.neurons, lag + 1 - shift
-    steps = draw(st.integers(1, 5)) if table is None else table.shape[1]
     readout = None
     if draw(st.booleans()):
         classes = draw(st.integers(1, 3))
@@ -133,7 +159,7 @@ def assert_same(found: Any, expected: Any, at: str = "network") -> None:
         assert len(found) == len(expected), at
         for i, (a, b) in enumerate(zip(found, expected, strict=True)):
             assert_same(a, b, f"{at}[{i}]")
-    elif isinstance(expected, (Layer, Encoding, FixedNetwork)):
+    elif isinstance(expected, (Layer, Encoding, FixedNetwork, Table, Cosine)):
         for field in fields(expected):
             if field.name != "path":
                 one, two = getattr(found, field.name), getattr(expected, field.name)
@@ -142,8 +168,21 @@ def assert_same(found: Any, expected: Any, at: str = "network") -> None:
         assert found == expected, at
 
 
+def rich_networks() -> list[FixedNetwork]:
+    """Networks that between them have every dataset that there is."""
+    return [rich_network(), cosine_network()]
+
+
+def cosine_network() -> FixedNetwork:
+    """Two layers that generate their TE, with exponents per output channel."""
+    net = random_network(
+        np.random.default_rng(0), (4, 3), 9, te_form="cosine", te_bits=7, per_channel=True
+    )
+    return replace(net, digests={"te.omega": "2" * 64})
+
+
 def rich_network() -> FixedNetwork:
-    """A network with every dataset that there is: CELIF, CUBA with biases, readout, the lot."""
+    """CELIF, CUBA with biases, readout, the lot, as far as version 1 had it."""
     celif = CelifLayer(
         name="layer 0",
         weight=np.array([[1, -2], [3, 63], [-63, 5]]),

@@ -23,7 +23,8 @@ COMMON = (
     "neuron/type",
 )
 CELIF = (
-    *COMMON, "bias", "neuron/te", "neuron/teExp", "neuron/teBits", "neuron/alphaMant",
+    *COMMON, "bias", "neuron/te", "neuron/teExp", "neuron/teBits", "neuron/teEncoding",
+    "neuron/teHold", "neuron/teSteps", "neuron/alphaMant",
     "neuron/betaMant", "neuron/vThMant", "neuron/fractionBits", "neuron/wgtExp", "neuron/wgtBits",
     "neuron/biasExp",
 )  # fmt: skip
@@ -121,9 +122,9 @@ def test_group_in_a_datasets_place_is_named(path, name):
 
 # name: dataset, value, dataset that is blamed, expected, found
 VALUES = {
-    "newer-version": ("/celif/version", 2, "/celif/version", "1..1", "2"),
-    "no-version": ("/celif/version", 0, "/celif/version", "1..1", "0"),
-    "negative-version": ("/celif/version", -1, "/celif/version", "1..1", "-1"),
+    "newer-version": ("/celif/version", 3, "/celif/version", "1..2", "3"),
+    "no-version": ("/celif/version", 0, "/celif/version", "1..2", "0"),
+    "negative-version": ("/celif/version", -1, "/celif/version", "1..2", "-1"),
     "unknown-neuron": ("/layer/1/neuron/type", "ALIF", "/layer/1/neuron/type", "CUBA", "'ALIF'"),
     "unknown-layer": ("/layer/1/type", "conv", "/layer/1/type", "dense", "conv"),
     "steps": ("/celif/steps", 5, "/layer/0/neuron/te", "5 steps, as the network has", "4"),
@@ -172,6 +173,23 @@ VALUES = {
     ),
     "te-empty": (
         "/layer/0/neuron/te", np.ones((3, 0), int), "/layer/0/neuron/te", "non-empty", "(3, 0)",
+    ),
+    "te-encoding": (
+        "/layer/0/neuron/teEncoding", "zip", "/layer/0/neuron/teEncoding", "packed", "'zip'",
+    ),
+    "te-hold": ("/layer/0/neuron/teHold", 65, "/layer/0/neuron/teHold", "1..64", "65"),
+    "te-held-less": (
+        "/layer/0/neuron/teHold", 2, "/layer/0/neuron/te", "2 columns, for 4 steps", "(3, 4)",
+    ),
+    "te-other-steps": (
+        "/layer/0/neuron/teSteps", 3, "/layer/0/neuron/te", "3 columns, for 3 steps", "(3, 4)",
+    ),
+    "te-exps": ("/layer/0/neuron/teExp", [1, 2], "/layer/0/neuron/teExp", "3 values", "2"),
+    "te-exps-range": (
+        "/layer/0/neuron/teExp", [1, 2, 32], "/layer/0/neuron/teExp", "0..31", "1..32",
+    ),
+    "weight-exps": (
+        "/layer/0/neuron/wgtExp", [1, 2, 12], "/layer/0/neuron/wgtExp", "-8..11", "1..12",
     ),
     "te-exp": ("/layer/0/neuron/teExp", 32, "/layer/0/neuron/teExp", "0..31", "32"),
     "te-bits": ("/layer/0/neuron/teBits", 17, "/layer/0/neuron/teBits", "2..16", "17"),

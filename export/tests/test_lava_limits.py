@@ -16,7 +16,10 @@ from export.random_nets import random_network
 def cuba(weight: np.ndarray) -> CubaLayer:
     """A CUBA layer with these weights."""
     zeros = np.zeros(len(weight), np.int64)
-    return CubaLayer("layer 0", weight, 1, False, du=400, dv=300, vth=20, bias_mant=zeros)
+    return CubaLayer(
+        name="layer 0", weight=weight, lag=1, delay_shift=False, du=400, dv=300, vth=20,
+        bias_mant=zeros,
+    )  # fmt: skip
 
 
 def test_celif_sums_beyond_32_bits_are_refused(rng):

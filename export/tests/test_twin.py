@@ -99,7 +99,10 @@ def cuba_network(rng: np.random.Generator, steps: int, shifted: bool) -> FixedNe
     def cuba(name: str, neurons: int, inputs: int, lag: int, du: int) -> CubaLayer:
         weight = rng.integers(-110, 110, (neurons, inputs)) * 2
         bias = rng.integers(-40, 40, neurons)
-        return CubaLayer(name, weight, lag, shifted, du, dv=900, vth=300, bias_mant=bias)
+        return CubaLayer(
+            name=name, weight=weight, lag=lag, delay_shift=shifted, du=du, dv=900, vth=300,
+            bias_mant=bias,
+        )  # fmt: skip
 
     lags = (1, 1, 1) if shifted else (1, 2, 3)
     layers = (

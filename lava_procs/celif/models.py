@@ -25,6 +25,8 @@ class AbstractCELIFModel(SampledModel):
     """What does not depend on the arithmetic."""
 
     te: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=16)
+    te_wave: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=16)
+    te_phase: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
     te_exp: np.ndarray = LavaPyType(np.ndarray, np.int64)
     alpha_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=12)
     beta_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=12)
@@ -46,6 +48,7 @@ class AbstractCELIFModel(SampledModel):
         raise NotImplementedError
 
     def begin(self) -> None:
+        self.te_at = self.proc_params["te_form"].generator(self.te, self.te_wave, self.te_phase)
         self.theta[:] = self.load()
         self.v[:] = 0
         self.s[:] = 0
@@ -75,7 +78,6 @@ class PyCELIFModelFloat(AbstractCELIFModel):
         unit = np.ldexp(np.float32(1), -self.fraction_bits)
         self.scale = np.ldexp(np.float32(1), -self.weight_exp - self.proc_params["dense_exp"])
         self.bias = np.ldexp(self.bias_mant.astype(np.float32), self.bias_exp) * unit
-        self.te_rows = np.ldexp(self.te.T.astype(np.float32), -self.te_exp)
         self.p = dynamics.Params(
             alpha=(self.alpha_mant / DECAY_ONE).astype(np.float32),
             beta=(self.beta_mant / DECAY_ONE).astype(np.float32),
@@ -86,8 +88,9 @@ class PyCELIFModelFloat(AbstractCELIFModel):
     def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
         # The sum of integers is exact; adding the bias last rounds once, as PyTorch does.
         x = arrived.astype(np.float32) * self.scale + self.bias
+        te = np.ldexp(self.te_at(k).astype(np.float32), -self.te_exp)
         state = dynamics.State(self.theta, self.v, self.s)
-        return dynamics.step(x, self.te_rows[k], state, self.p, np.greater_equal)
+        return dynamics.step(x, te, state, self.p, np.greater_equal)
 
 
 @implements(proc=CELIF, protocol=LoihiProtocol)
@@ -103,7 +106,6 @@ class PyCELIFModelFixed(AbstractCELIFModel):
     s: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=1)
 
     def load(self) -> np.ndarray:
-        self.te_rows = np.ascontiguousarray(self.te.T)
         self.p = fixed_point.IntParams(
             alpha_mant=self.alpha_mant,
             beta_mant=self.beta_mant,
@@ -116,4 +118,4 @@ class PyCELIFModelFixed(AbstractCELIFModel):
 
     def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
         state = fixed_point.State(self.theta, self.v, self.s)
-        return fixed_point.step(arrived.astype(np.int64), self.te_rows[k], state, self.p)
+        return fixed_point.step(arrived.astype(np.int64), self.te_at(k), state, self.p)

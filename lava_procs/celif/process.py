@@ -11,9 +11,16 @@ from lava.magma.core.process.variable import Var
 from numpy.typing import ArrayLike
 
 from export import ModelError
-from export.loihi2 import TE_BITS_MAX
+from export.loihi2 import PACKED_BITS, TE_BITS_MAX
 from export.model import CelifLayer
+from export.te import DENSE, Cosine, Form
 from lava_procs.clock import Clock
+
+
+def _one_or_each(value: ArrayLike) -> Var:
+    """A Var of one value for all neurons, or of one each."""
+    values = np.atleast_1d(value)
+    return Var(shape=values.shape, init=values)
 
 
 class CELIF(AbstractProcess):
@@ -29,7 +36,10 @@ class CELIF(AbstractProcess):
     te
         TE mantissas (N, T); TE = te · 2^−te_exp.
     te_exp
-        Exponent of TE.
+        Exponent of TE; one for all, or one per neuron.
+    te_form
+        How the Process keeps ``te``, see :mod:`export.te`: its models read, unpack or generate
+        the mantissas of a step from that.
     alpha_mant, beta_mant
         Decays of V and of Θ − Θ0, in 1/4096.
     theta0_int
@@ -38,7 +48,7 @@ class CELIF(AbstractProcess):
         Fractional bits of V and Θ.
     weight_exp
         The synapse's sum stands for sum · 2^−weight_exp; V receives sum « (fraction_bits −
-        weight_exp).
+        weight_exp). One for all, or one per neuron.
     bias_mant, bias_exp
         Bias, one mantissa for all neurons or one each, and its exponent, in units of
         2^−fraction_bits.
@@ -56,8 +66,10 @@ class CELIF(AbstractProcess):
 
     Notes
     -----
-    Vars: ``v`` (before the reset), ``theta``, ``s`` and the parameters. Parameters that are set
-    while running take effect with the next sample.
+    Vars: ``v`` (before the reset), ``theta``, ``s`` and the parameters. ``te`` is what is kept: a
+    table (N, columns), bytes of two mantissas each, or a cosine's phase increments (N,), which
+    come with ``te_wave`` and the accumulator ``te_phase``; these are single zeros otherwise.
+    Parameters that are set while running take effect with the next sample.
     """
 
     # Lava stops a Process when it is deleted, also one whose arguments were refused.
@@ -68,12 +80,13 @@ class CELIF(AbstractProcess):
         *,
         shape: tuple[int, ...],
         te: ArrayLike,
-        te_exp: int,
+        te_exp: int | np.ndarray,
         alpha_mant: int,
         beta_mant: int,
         theta0_int: int,
         fraction_bits: int,
-        weight_exp: int,
+        weight_exp: int | np.ndarray,
+        te_form: Form = DENSE,
         bias_mant: ArrayLike = 0,
         bias_exp: int = 0,
         lag: int = 1,
@@ -98,7 +111,8 @@ class CELIF(AbstractProcess):
             delay_shift=False,
             te=np.asarray(te),
             te_exp=te_exp,
-            te_bits=TE_BITS_MAX,
+            te_bits=PACKED_BITS if te_form.encoding == "packed" else TE_BITS_MAX,
+            te_form=te_form,
             weight_exp=weight_exp,
             weight_bits=8,
             fraction_bits=fraction_bits,
@@ -121,6 +135,7 @@ class CELIF(AbstractProcess):
             clock=Clock(lag, steps, steps if period is None else period),
             ignore_first=ignore_first,
             dense_exp=dense_exp,
+            te_form=te_form,
             probe=probe,
             name=name,
             log_config=log_config,
@@ -131,15 +146,20 @@ class CELIF(AbstractProcess):
         self.v = Var(shape=self.shape, init=0)
         self.theta = Var(shape=self.shape, init=0)
         self.s = Var(shape=self.shape, init=0)
-        self.te = Var(shape=layer.te.shape, init=layer.te)
+        stored = te_form.stored(layer.te)
+        self.te = Var(shape=stored.shape, init=stored)
+        cosine = isinstance(te_form, Cosine)
+        wave = te_form.wave if isinstance(te_form, Cosine) else np.zeros(1, np.int64)
+        self.te_wave = Var(shape=wave.shape, init=wave)
+        self.te_phase = Var(shape=self.shape if cosine else (1,), init=0)
         self.bias_mant = Var(shape=self.shape, init=layer.bias_mant)
         # Arrays of one, although scalars: Lava's get hangs on a model's Python floats.
-        self.te_exp = Var(shape=(1,), init=te_exp)
+        self.te_exp = _one_or_each(te_exp)
         self.alpha_mant = Var(shape=(1,), init=alpha_mant)
         self.beta_mant = Var(shape=(1,), init=beta_mant)
         self.theta0_int = Var(shape=(1,), init=theta0_int)
         self.fraction_bits = Var(shape=(1,), init=fraction_bits)
-        self.weight_exp = Var(shape=(1,), init=weight_exp)
+        self.weight_exp = _one_or_each(weight_exp)
         self.bias_exp = Var(shape=(1,), init=bias_exp)
 
     @classmethod
@@ -152,6 +172,7 @@ class CELIF(AbstractProcess):
         fields = {
             "te": layer.te,
             "te_exp": layer.te_exp,
+            "te_form": layer.te_form,
             "alpha_mant": layer.alpha_mant,
             "beta_mant": layer.beta_mant,
             "theta0_int": layer.theta0_int,
