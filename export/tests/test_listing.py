@@ -1,0 +1,97 @@
+"""The listing, executed, is the step: for every neuron, TE form and corner."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from export import cuba, fixed_point, listing
+from export.loihi2 import DECAY_ONE, PHASE_BITS, STATE_MAX
+from export.te import Cosine, Table, pack
+
+states = st.integers(-STATE_MAX, STATE_MAX)
+decays = st.integers(0, DECAY_ONE - 1)
+sums = st.integers(-(1 << 30), 1 << 30)
+
+
+@given(
+    states, states, st.integers(0, 1), sums, st.integers(0, 24),
+    st.integers(-(1 << 15), (1 << 15) - 1), st.integers(0, 31),
+    decays, decays, states, st.integers(-4096, 4095), st.integers(0, 7),
+)  # fmt: skip
+def test_celif_listing_computes_the_step(
+    theta, v, s, acc, shift, te, te_exp, alpha, beta, theta0, bias_mant, bias_exp
+):
+    p = fixed_point.IntParams(alpha, beta, theta0, te_exp, shift, bias_mant << bias_exp)
+    expected = fixed_point.step(acc, te, fixed_point.State(theta, v, s), p)
+    memory = {"theta": theta, "v": v, "s": s, "bias_mant": bias_mant}
+    constants = {
+        "alpha_mant": alpha, "beta_mant": beta, "theta0_int": theta0, "te_exp": te_exp,
+        "te_mask": (1 << te_exp) - 1, "shift": shift, "bias_exp": bias_exp, "acc": acc, "column": 0,
+    }  # fmt: skip
+    written = listing.execute(listing.celif_step(), memory, constants, {"te_row": [te]})
+    assert (memory["theta"], memory["v"], memory["s"]) == tuple(expected)
+    assert written[-1] == expected.s  # what is sent
+
+
+@given(
+    states, states, st.integers(0, 1), st.integers(-(1 << 24), 1 << 24),
+    st.integers(-1, DECAY_ONE - 1), st.integers(0, DECAY_ONE), st.integers(0, (1 << 17) - 1),
+    st.integers(-4096, 4095),
+)  # fmt: skip
+def test_cuba_listing_computes_the_step(u, v, s, acc, du, dv, vth, bias_mant):
+    p = cuba.CubaParams(du, dv, vth, bias_mant << 6)
+    expected = cuba.step(acc, cuba.CubaState(u, v, s), p)
+    memory = {"u": u, "v": v, "s": s, "bias_mant": bias_mant}
+    constants = {"du": du, "dv": dv, "vth": vth, "acc": acc}
+    listing.execute(listing.cuba_step(), memory, constants)
+    assert (memory["u"], memory["v"], memory["s"]) == tuple(expected)
+
+
+def fetched(form, wave_bits, steps, hold, memory, arrays):
+    program = listing.fetch_te(form, wave_bits)
+    place = [i for i, line in enumerate(program) if line.out == "te"][-1]
+    return [
+        listing.execute(program, memory, {"column": k // hold}, arrays)[place] for k in range(steps)
+    ]
+
+
+@pytest.mark.parametrize("hold", [1, 3])
+@pytest.mark.parametrize("packed", [False, True], ids=["table", "packed"])
+def test_te_listing_reads_the_table(packed, hold, rng):
+    form = Table(hold, packed)
+    te = form.held(rng.integers(-7, 8, (1, 9)), 25)
+    assert te.min() < 0 < te.max()
+    row = form.stored(te)[0]
+    assert fetched(form.encoding, 0, te.shape[1], hold, {}, {"te_row": row}) == te[0].tolist()
+
+
+@pytest.mark.parametrize("increment", [0, 1, 12_345, 987_654, 1 << (PHASE_BITS - 1)])
+def test_te_listing_generates_the_cosine(increment, rng):
+    wave = np.arange(1, 65)
+    te = Cosine(np.array([increment]), wave).decode(np.array([increment]), 300)[0]
+    memory = {"phase": 0, "increment": increment}
+    assert fetched("cosine", 6, 300, 1, memory, {"wave": wave}) == te.tolist()
+
+
+def test_packed_bytes_may_be_read_as_signed_or_not(rng):
+    """A byte's sign does not matter: the wanted half is cut out."""
+    row = pack(rng.integers(-7, 8, (1, 8)))[0]
+    signed = [int(b) - 256 * (b > 127) for b in row]
+    assert min(signed) < 0
+    either = [fetched("packed", 0, 8, 1, {}, {"te_row": r}) for r in (row, signed)]
+    assert either[0] == either[1]
+
+
+def test_counts_add_up_to_the_listing():
+    for program in (listing.celif_step(), listing.celif_step("cosine", 8), listing.cuba_step()):
+        counted = listing.counts(program)
+        assert counted.pop("all") == len(program) == sum(counted.values())
+    assert listing.counts(listing.celif_step())["multiply"] == 3
+
+
+def test_every_operation_is_explained_and_counted():
+    used = {line.op for form in ("table", "packed") for line in listing.celif_step(form)}
+    used |= {line.op for line in (*listing.celif_step("cosine", 4), *listing.cuba_step())}
+    classed = {op for members in listing.CLASSES.values() for op in members}
+    assert used == set(listing.OPERATIONS) == classed
