@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,20 @@ from export import Trace
 
 # In the order in which a neuron computes them, so that the first difference is the cause.
 VARIABLES = ("theta", "v", "spikes")
+
+
+AROUND = 3
+"""Steps shown before and after a difference."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step of one neuron on both sides, each (expected, found); None if a side hides it."""
+
+    step: int
+    theta: tuple[Any, Any] | None
+    v: tuple[Any, Any] | None
+    spikes: tuple[Any, Any] | None
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,8 @@ class Difference:
     variable: str
     expected: Any
     found: Any
+    around: tuple[Moment, ...] = ()
+    """The neuron's registers from some steps before to some steps after; none of a readout's."""
 
     def __str__(self) -> str:
         return (
@@ -88,7 +104,10 @@ def compare(expected: Trace, found: Trace) -> Comparison:
             candidates.append(
                 (order, Difference(sample, layer, step, neuron, name, a[at].item(), b[at].item()))
             )
-    first = min(candidates, key=lambda c: c[0])[1] if candidates else None
+    first = None
+    if candidates:
+        first = min(candidates, key=lambda c: c[0])[1]
+        first = replace(first, around=_around(expected, found, first))
     wrong = expected.logits != found.logits
     values += wrong.size
     mismatches += int(np.count_nonzero(wrong))
@@ -99,6 +118,22 @@ def compare(expected: Trace, found: Trace) -> Comparison:
         steps = expected.spikes[0].shape[2] if expected.spikes else 0
         first = Difference(sample, last, steps - 1, neuron, "logits", ours, theirs)
     return Comparison(values, mismatches, first)
+
+
+def _around(expected: Trace, found: Trace, first: Difference) -> tuple[Moment, ...]:
+    """The registers of the differing neuron near the step at which it differs."""
+    sides = _layers(expected)[first.layer], _layers(found)[first.layer]
+
+    def pair(name: str, step: int) -> tuple[Any, Any] | None:
+        ours, theirs = (side[name] for side in sides)
+        if ours is None or theirs is None:
+            return None
+        at = first.sample, first.neuron, step
+        return ours[at].item(), theirs[at].item()
+
+    steps = (expected.spikes or [])[first.layer].shape[2]
+    near = range(max(first.step - AROUND, 0), min(first.step + AROUND + 1, steps))
+    return tuple(Moment(step, *(pair(name, step) for name in VARIABLES)) for step in near)
 
 
 def assert_same_trace(expected: Trace, found: Trace) -> None:

@@ -1,12 +1,19 @@
-"""Rungs 0, 1 and 3 on random networks and on a trained one; the twin also against the oracle."""
+"""The ladder on random networks with every option, and on a trained one.
+
+Each case of :mod:`hw_tests.tests.cases` runs in the twin, the oracle, the plain integer step, the
+quantisation-aware forward pass and, once, in Lava; all must agree in every register.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from export import FixedNetwork, Trace, read_netx, simulate, to_netx
-from hw_tests.ladder import RUNGS, climb
+from export import FixedNetwork, ModelError, Trace, read_netx, simulate, to_netx
+from hw_tests.backends import run_quantised
+from hw_tests.ladder import RUNGS, climb, rung
 from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.trace import assert_same_trace, firing_rates
 from hw_tests.voices import run_oracle, run_plain
@@ -17,44 +24,56 @@ def run_both(
     number: int, targets: list[str], net: FixedNetwork, x: np.ndarray
 ) -> tuple[Trace, Trace]:
     """Traces of both sides of a rung, or a skip with the reason why it cannot run."""
-    rung = RUNGS[number]
+    rung = [rung for rung in RUNGS if rung.number == number][-1]
     if (reason := rung.why_not(targets)) is not None:
         pytest.skip(reason)
     reference, under_test = rung.backends
     return reference.run(net, x), under_test.run(net, x)
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
-def case(request: pytest.FixtureRequest) -> Case:
+class Built(NamedTuple):
+    """A case's network and samples, and what the twin makes of them, once for every test."""
+
+    case: Case
+    net: FixedNetwork
+    x: np.ndarray
+    twin: Trace
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
+def built(request: pytest.FixtureRequest) -> Built:
     """Each network of the suite."""
-    return request.param
+    net, x = request.param.build()
+    return Built(request.param, net, x, simulate(net, x, trace=True))
 
 
-def test_twin_equals_oracle(case: Case) -> None:
-    net, x = case.build()
-    assert_same_trace(run_oracle(net, x), simulate(net, x, trace=True))
+def test_twin_equals_oracle(built: Built) -> None:
+    assert_same_trace(run_oracle(built.net, built.x), built.twin)
 
 
-def test_twin_equals_plain_step(case: Case) -> None:
-    net, x = case.build()
-    assert_same_trace(run_plain(net, x), simulate(net, x, trace=True))
+def test_twin_equals_plain_step(built: Built) -> None:
+    assert_same_trace(run_plain(built.net, built.x), built.twin)
 
 
-def test_rung_0_fused_equals_reference(case: Case, targets: list[str]) -> None:
+def test_rung_0_fused_equals_reference(built: Built, targets: list[str]) -> None:
     if (reason := RUNGS[0].why_not(targets)) is not None:
         pytest.skip(reason)
-    result = climb(*case.build(), ["torch"])[0]
+    result = climb(built.net, built.x, ["torch"])[0]
     assert (result.verdict, result.detail) == ("equal", "")
 
 
-def test_rung_3_lava_fixed_equals_twin(case: Case, targets: list[str]) -> None:
-    assert_same_trace(*run_both(3, targets, *case.build()))
+def test_rung_2_quantised_forward_equals_twin(built: Built, targets: list[str]) -> None:
+    if (reason := rung(2, "torch").why_not(targets)) is not None:
+        pytest.skip(reason)
+    if built.case.no_qat:
+        with pytest.raises(ModelError, match=built.case.no_qat):
+            run_quantised(built.net, built.x)
+    else:
+        assert_same_trace(built.twin, run_quantised(built.net, built.x))
 
 
-def test_rung_2_quantised_forward_equals_twin(case: Case, targets: list[str]) -> None:
-    if case.options.get("delay_shift"):
-        pytest.skip("quantisation-aware networks have the paper's timing, unshifted")
-    assert_same_trace(*run_both(2, targets, *case.build()))
+def test_rung_3_lava_fixed_equals_twin(built: Built, targets: list[str]) -> None:
+    assert_same_trace(*run_both(3, targets, built.net, built.x))
 
 
 @pytest.mark.parametrize("case", FLOAT_CASES, ids=lambda case: case.name)
@@ -93,8 +112,8 @@ def test_trained_network_climbs_every_rung(
     results = climb(net, x, targets)
     differing = [result for result in results if result.verdict == "DIFFERS"]
     assert not differing
-    ran = {result.rung for result in results if result.verdict == "equal"}
-    expected = {rung.number for rung in RUNGS if rung.why_not(targets) is None}
+    ran = [result.compared for result in results if result.verdict == "equal"]
+    expected = [rung.compared for rung in RUNGS if rung.why_not(targets) is None]
     assert ran == expected
     if not ran:
         pytest.skip(f"no rung is under test with {targets}")

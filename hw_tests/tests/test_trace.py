@@ -9,7 +9,7 @@ import pytest
 
 from export import Trace
 from export.random_nets import random_network
-from hw_tests.ladder import climb
+from hw_tests.ladder import climb, rung
 from hw_tests.trace import assert_same_trace, compare
 
 
@@ -47,6 +47,22 @@ def test_compare_names_place_and_values(trace: Trace, name: str) -> None:
     assert first.found == first.expected + 1
 
 
+def test_compare_shows_the_registers_around_a_difference(trace: Trace) -> None:
+    found = altered(altered(trace, "v", 1, (1, 2, 4)), "theta", 1, (1, 2, 5))
+    first = compare(trace, found).first
+    assert first is not None
+    assert [moment.step for moment in first.around] == [1, 2, 3, 4, 5]
+    assert trace.v is not None
+    assert trace.theta is not None
+    v, theta = trace.v[1], trace.theta[1]
+    assert v is not None
+    assert theta is not None
+    assert [moment.v for moment in first.around] == [
+        (v[1, 2, k], v[1, 2, k] + (k == 4)) for k in range(1, 6)
+    ]
+    assert first.around[-1].theta == (theta[1, 2, 5], theta[1, 2, 5] + 1)
+
+
 def test_compare_puts_the_earlier_step_first(trace: Trace) -> None:
     found = altered(altered(trace, "theta", 0, (0, 0, 5)), "spikes", 1, (0, 2, 1))
     first = compare(trace, found).first
@@ -78,8 +94,17 @@ def test_compare_refuses_another_shape(trace: Trace) -> None:
 def test_climb_says_which_rungs_did_not_run(rng: np.random.Generator) -> None:
     net = random_network(rng, (5,), 12)
     results = climb(net, rng.integers(0, 16, (1, 2, 12)), ("twin",))
-    assert [result.verdict for result in results] == ["not run"] * 5
-    assert all(result.detail for result in results)
+    ran = [result.compared for result in results if result.verdict != "not run"]
+    assert ran == ["oracle ↔ integer twin"]
+    assert all(result.detail for result in results if result.verdict == "not run")
+
+
+def test_oracles_rung_compares_what_it_can_afford(rng: np.random.Generator) -> None:
+    net = random_network(rng, (50,), 12)
+    x = rng.integers(0, 16, (3, 2, 12))
+    thrifty = replace(rung(2, "twin"), products=7 * 50 * (2 + 3))
+    assert thrifty.share(net, x).shape == (1, 2, 7)
+    assert rung(3, "lava").share(net, x).shape == x.shape
 
 
 def test_compare_misses_no_variable_of_a_celif_layer(trace: Trace) -> None:
