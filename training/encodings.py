@@ -1,4 +1,4 @@
-"""Temporal encodings that are computed instead of stored.
+"""Temporal encodings: a learnable table, or one that is computed.
 
 TE-R, the paper's authors' later encoding: one learnable frequency per neuron, N parameters in
 place of N·T::
@@ -15,6 +15,9 @@ import math
 
 import torch
 from torch import nn
+
+TE_MEAN, TE_STD = 0.01, 0.01
+"""Of a table's values at first."""
 
 AMPLITUDE = 0.1
 """Of every wave."""
@@ -55,7 +58,16 @@ class Cosine(nn.Module):
         return (AMPLITUDE * torch.cos(2 * math.pi * self.turns()[:, None] * t)).to(self.omega.dtype)
 
 
-Encoding = nn.Parameter | Cosine
+NAMES = ("table", "cosine")
+
+
+def start(name: str, neurons: int, steps: int) -> nn.Parameter | Cosine:
+    """A fresh encoding of that name for ``neurons`` neurons and ``steps`` steps."""
+    if name not in NAMES:
+        raise ValueError(f"te: expected one of {', '.join(NAMES)}, got {name!r}")
+    if name == "cosine":
+        return Cosine(neurons, steps)
+    return nn.Parameter(torch.normal(TE_MEAN, TE_STD, (neurons, steps)))
 
 
 def table(te: torch.Tensor | Cosine) -> torch.Tensor:

@@ -11,10 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from training import checks
+from training import checks, encodings
 from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
 
-TE_MEAN, TE_STD = 0.01, 0.01
 READOUTS = ("mean", "last", "steps", "spikes")
 
 
@@ -89,6 +88,9 @@ class Network(nn.Module):
         Longest sequence T; shorter ones use the first steps of TE.
     alpha, beta, theta0, width
         As in :func:`training.functional.celif`.
+    te
+        The temporal encoding: ``"table"``, a learnable value per neuron and step, or
+        ``"cosine"``, a wave of learnable frequency per neuron, see :mod:`training.encodings`.
     dropout
         Probability of dropping an input or a spike of the first layer, with a fresh mask at
         every step; in training mode only.
@@ -122,6 +124,7 @@ class Network(nn.Module):
         beta: float = BETA,
         theta0: float = THETA0,
         width: float = WIDTH,
+        te: str = "table",
         recurrent: bool | Sequence[bool] = False,
         dropout: float = 0.0,
         tied_dropout: bool = False,
@@ -157,6 +160,7 @@ class Network(nn.Module):
             "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
             "tied_dropout": bool(tied_dropout),
             "readout": readout,
+            "te": te,
             "permutation": _order(permutation, steps),
         }
         self.in_features, self.steps, self.backend = in_features, steps, backend
@@ -165,7 +169,7 @@ class Network(nn.Module):
             Synapses(m, n) for m, n in itertools.pairwise((in_features, *hidden))
         )
         spiking = (*hidden, classes) if readout == "spikes" else hidden
-        self.te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (max(spiking), steps)))
+        self.te = encodings.start(te, max(spiking), steps)
         self.readout = (Synapses if readout == "spikes" else nn.Linear)(hidden[-1], classes)
         self.recurrent = nn.ModuleDict(
             {str(i): Synapses(n, n) for i, n in enumerate(hidden) if self.config["recurrent"][i]}
@@ -180,6 +184,11 @@ class Network(nn.Module):
     def neuron(self) -> dict[str, float]:
         """Parameters of the neuron, as :func:`training.functional.celif` takes them."""
         return {name: self.config[name] for name in ("alpha", "beta", "theta0", "width")}
+
+    @property
+    def te_table(self) -> torch.Tensor:
+        """The temporal encoding (widest layer, steps), differentiable in its parameters."""
+        return encodings.table(self.te)
 
     @property
     def num_parameters(self) -> int:
@@ -197,11 +206,11 @@ class Network(nn.Module):
                     f"permutes them, got {x.shape[2]}; pass whole samples"
                 )
             x = x[:, :, order]
-        states = []
+        states, te = [], self.te_table
         for i, layer in enumerate(self.spiking_layers):
             if i < 2 and self.training:
                 x = self._dropped(x)
-            states.append(self._layer(x, layer, self.recurrent_layer(i)))
+            states.append(self._layer(x, te, layer, self.recurrent_layer(i)))
             x = states[-1].spikes
         return states
 
@@ -215,18 +224,20 @@ class Network(nn.Module):
         """By what spiking layer i feeds back to itself, if it does."""
         return dict(self.recurrent.items()).get(str(i))  # a ModuleDict itself has no get
 
-    def _layer(self, x: torch.Tensor, layer: Synapses, own: Synapses | None) -> Hidden:
+    def _layer(
+        self, x: torch.Tensor, te: torch.Tensor, layer: Synapses, own: Synapses | None
+    ) -> Hidden:
         # (batch, time, channel) in memory: one matrix product serves the whole sequence.
         synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
-        if synaptic.dtype != self.te.dtype:
+        if synaptic.dtype != te.dtype:
             raise ValueError(
-                f"Network: expected currents in {self.te.dtype} like TE, got {synaptic.dtype}; "
+                f"Network: expected currents in {te.dtype} like TE, got {synaptic.dtype}; "
                 "autocast is not supported, call the network outside of it"
             )
         bias = layer.bias if own is None else layer.bias + own.bias
         feedback = None if own is None else own.weight
         spikes = celif(
-            synaptic, self.te, **self.neuron, backend=self.backend, bias=bias, weight_rec=feedback
+            synaptic, te, **self.neuron, backend=self.backend, bias=bias, weight_rec=feedback
         )
         return Hidden(synaptic, bias, spikes, feedback)
 

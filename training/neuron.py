@@ -6,14 +6,14 @@ and tells in ``device_params`` what a device needs to know of it.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
 from torch import nn
 
-from training import checks, scaling
+from training import checks, encodings, scaling
 from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
-from training.network import TE_MEAN, TE_STD
 
 
 class Neuron(nn.Module):
@@ -22,14 +22,15 @@ class Neuron(nn.Module):
     Parameters
     ----------
     neurons
-        Number of neurons.
+        Number of neurons; of images, the number of channels, whose pixels share TE and bias.
     steps
         Longest sequence T.
     alpha, beta, theta0, width
         As in :func:`training.functional.celif`.
     te
-        A table (at least ``neurons`` rows, ``steps`` columns) to share with other layers; by
-        default the layer has its own.
+        ``"table"`` or ``"cosine"``, see :mod:`training.encodings`: the layer has its own. Or one
+        to share with other layers, of at least ``neurons`` rows and ``steps`` columns: a table,
+        or the ``te`` of another neuron.
     bias
         Whether each neuron has a learnable bias current.
     weight_bits
@@ -53,15 +54,15 @@ class Neuron(nn.Module):
         beta: float = BETA,
         theta0: float = THETA0,
         width: float = WIDTH,
-        te: nn.Parameter | None = None,
+        te: str | nn.Parameter | encodings.Cosine | None = None,
         bias: bool = True,
         weight_bits: int = 8,
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        if te is None:
-            te = nn.Parameter(torch.normal(TE_MEAN, TE_STD, (neurons, steps)))
-        elif te.ndim != 2 or te.shape[0] < neurons or te.shape[1] != steps:
+        if te is None or isinstance(te, str):
+            te = encodings.start(te or "table", neurons, steps)
+        elif len(te.shape) != 2 or te.shape[0] < neurons or te.shape[1] != steps:
             raise ValueError(
                 f"te: expected at least {neurons} rows and {steps} columns, "
                 f"got shape {tuple(te.shape)}"
@@ -76,6 +77,32 @@ class Neuron(nn.Module):
         self.weight_bits, self.backend = weight_bits, backend
         self.te = te
         self.bias = nn.Parameter(torch.zeros(neurons)) if bias else None
+
+    @property
+    def te_table(self) -> torch.Tensor:
+        """The temporal encoding (neuron, step), differentiable in its parameters."""
+        return encodings.table(self.te)
+
+    @classmethod
+    def of(cls, owner: str, params: dict[str, Any], neurons: int | None = None) -> Neuron:
+        """The neurons of a block ``owner``, from its ``neuron_params``, which stay as they are."""
+        known = [name for name in inspect.signature(cls).parameters if name != "neurons"]
+        required = {"steps": "the longest sequence"}
+        if neurons is None:
+            known, required = ["neurons", *known], {"neurons": "one per channel", **required}
+        unknown = [name for name in params if name not in known]
+        if unknown:
+            raise ValueError(
+                f"{owner} neuron_params: expected {', '.join(known)}, got {unknown[0]!r}; "
+                "leave it out"
+            )
+        for name, meaning in required.items():
+            if name not in params:
+                raise ValueError(
+                    f"{owner} neuron_params: expected {name!r}, {meaning}, "
+                    f"got only {sorted(params)}; add e.g. {name!r}: 100"
+                )
+        return cls(**params) if neurons is None else cls(neurons, **params)
 
     @property
     def device_params(self) -> dict[str, Any]:
@@ -96,12 +123,26 @@ class Neuron(nn.Module):
             )
         return mantissa
 
-    def quantize_weight(self, weight: torch.Tensor, descale: bool = False) -> torch.Tensor:
+    def quantize_weight(
+        self, weight: torch.Tensor, descale: bool = False, largest: float | None = None
+    ) -> torch.Tensor:
         """Pre-hook of the synapse: weights on the grid that export will use."""
-        return scaling.fake_quantise(weight, self.weight_bits, descale)
+        return scaling.fake_quantise(weight, self.weight_bits, descale, largest)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Spikes (batch, neuron, time) of synaptic input of the same shape."""
+    def forward(self, x: torch.Tensor, weight_rec: torch.Tensor | None = None) -> torch.Tensor:
+        """Spikes of synaptic input (batch, neuron, time) or (batch, channel, row, column, time).
+
+        ``weight_rec`` (to, from) feeds the spikes of each step back into the next.
+        """
+        if x.ndim == 5:
+            # To the scan, the pixels of a channel are samples: all have its TE and bias.
+            batch, channels, height, width, steps = x.shape
+            pixels = x.permute(0, 2, 3, 1, 4).reshape(-1, channels, steps)
+            spikes = self(pixels).reshape(batch, height, width, channels, steps)
+            self.shape = torch.Size([channels, height, width])
+            return spikes.permute(0, 3, 1, 2, 4)
         checks.sequence("CELIF input", x, self.num_neurons, self.steps)
         p = (self.alpha, self.beta, self.theta0, self.width)
-        return celif(x, self.te, *p, backend=self.backend, bias=self.bias)
+        return celif(
+            x, self.te_table, *p, backend=self.backend, bias=self.bias, weight_rec=weight_rec
+        )
