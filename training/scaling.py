@@ -30,12 +30,15 @@ def exponent(largest: float, bits: int) -> int:
     return min(e, EXPONENT_MAX)
 
 
-def fake_quantise(weight: torch.Tensor, bits: int, descale: bool = False) -> torch.Tensor:
+def fake_quantise(
+    weight: torch.Tensor, bits: int, descale: bool = False, largest: float | None = None
+) -> torch.Tensor:
     """Weight rounded to ``bits``-bit mantissas of one power of two; the gradient passes unchanged.
 
-    With ``descale`` the mantissas themselves, as SLAYER's export asks of a pre-hook.
+    With ``descale`` the mantissas themselves, as SLAYER's export asks of a pre-hook. The power is
+    that of ``largest``, where other weights share it, or of the largest weight.
     """
-    e = exponent(float(weight.detach().abs().max()), bits)
+    e = exponent(float(weight.detach().abs().max()) if largest is None else largest, bits)
     mantissa = torch.round(weight.detach() * 2.0**e)
     if descale:
         return mantissa

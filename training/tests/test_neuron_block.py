@@ -132,7 +132,7 @@ def test_decay_that_a_device_would_take_for_none_is_refused(name):
 
 
 REFUSED = {
-    "delay": ({"delay": True}, "delay: expected False, got True; not supported, leave it out"),
+    "delay": ({"delay": 63}, r"delay: expected True, or whole steps 0\.\.62 .* each of 8, got 63"),
     "count-log": ({"count_log": True}, "count_log: expected False, got True"),
     "image": ({"in_neurons": (4, 4, 1)}, r"in_neurons: .* got \(4, 4, 1\); flatten"),
     "steps": ({"neuron_params": {"alpha": 0.5}}, r"expected 'steps', .*got only \['alpha'\]; add"),
