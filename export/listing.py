@@ -11,7 +11,7 @@ instructions that :func:`_towards_zero` writes make that a rounding towards zero
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from export.loihi2 import (
@@ -238,7 +238,7 @@ def counts(program: Program) -> dict[str, int]:
     return {**by_class, "all": len(program)}
 
 
-_BINARY = {
+_BINARY: dict[str, Callable[[int, int], int]] = {
     "ADD": lambda a, b: a + b,
     "SUB": lambda a, b: a - b,
     "MUL": lambda a, b: a * b,

@@ -19,13 +19,14 @@ import typer
 
 from pipeline import console as console
 from pipeline import exits
+from pipeline.commands.chip import fit
 from pipeline.commands.demo import demo
 from pipeline.commands.exporting import export, inspect
 from pipeline.commands.running import run, simulate
 from pipeline.commands.training import evaluate, train
 from pipeline.commands.verifying import verify
 
-COMMANDS = (demo, train, evaluate, export, inspect, verify, simulate, run)
+COMMANDS = (demo, train, evaluate, export, inspect, verify, simulate, run, fit)
 """In the order in which ``celif --help`` lists them."""
 
 app = typer.Typer(

@@ -4,7 +4,7 @@
 code  meaning
 ====  ===================================================================================
 0     all is well
-1     a comparison found a difference, or the demo missed a promise
+1     a comparison found a difference, the demo missed a promise, a network does not fit
 2     bad input or setup: an option, a file, something not installed; one line says what
 3     the run failed: an error or a timeout in Lava, a training that diverged
 4     incomplete: no difference was found, but a rung that applies did not run
@@ -21,9 +21,9 @@ from pipeline import console
 DIFFERENCE, BAD_INPUT, FAILED_RUN, INCOMPLETE = 1, 2, 3, 4
 
 EPILOG = (
-    "Exit codes: 0 all is well; 1 a comparison found a difference, or the demo missed a promise; "
-    "2 bad input or setup; 3 the run failed; 4 incomplete: no difference was found, but a rung "
-    "that applies did not run."
+    "Exit codes: 0 all is well; 1 a comparison found a difference, the demo missed a promise, or a "
+    "network does not fit; 2 bad input or setup; 3 the run failed; 4 incomplete: no difference was "
+    "found, but a rung that applies did not run."
 )
 
 
