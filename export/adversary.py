@@ -27,6 +27,7 @@ _prange = compiled.parallel_range()
 _step = fixed_point.step
 _ATTEMPTS = 3
 _CHOICES = 5
+_ANY = 1 << 62
 
 
 class Aim(NamedTuple):
@@ -56,9 +57,8 @@ def _attain(wanted, weights, order, low, high, inputs):  # type: ignore[no-untyp
 
 
 @compiled.jitable
-def _choice(kind, state, te, p, ends):  # type: ignore[no-untyped-def]
+def _choice(kind, state, te, p, least, most):  # type: ignore[no-untyped-def]
     """The synaptic sum to try, as a wish: what can be attained is at most that."""
-    least, most = ends
     if kind == 0:
         return most
     if kind == 1:
@@ -74,54 +74,63 @@ def _choice(kind, state, te, p, ends):  # type: ignore[no-untyped-def]
 
 
 @compiled.jitable
-def _drive(aim_c, aim_w, last, te, weights, order, low, high, p, inputs):  # type: ignore[no-untyped-def]
+def _copy(source, target):  # type: ignore[no-untyped-def]
+    # A loop: numba would compile an assignment of slices to parallel code, for many seconds.
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@compiled.jitable
+def _drive(aim, last, te, synapses, p, scratch, inputs):  # type: ignore[no-untyped-def]
     """Fill ``inputs`` (step, input) up to step ``last``; the rest stays as it is."""
+    weights, order, low, high = synapses
+    spikes, future, trial, tried = scratch
     alpha, beta, scale = p.alpha_mant / DECAY_ONE, p.beta_mant / DECAY_ONE, 2.0**-p.te_exp
-    least = _attain(-(1 << 62), weights, order, low, high, inputs[0])
-    most = _attain((1 << 62), weights, order, low, high, inputs[0])
-    spikes = np.zeros(last + 1, np.int64)
-    future = np.zeros(last + 2)  # w[j + 1], and past the aim nothing
-    trial, kept = np.zeros_like(inputs), np.zeros(inputs.shape[1], inputs.dtype)
+    least = _attain(-_ANY, weights, order, low, high, tried)
+    most = _attain(_ANY, weights, order, low, high, tried)
     best = -np.inf
     for _ in range(_ATTEMPTS):
-        c, w = aim_c, aim_w
+        c, w = aim
         for j in range(last, -1, -1):
             future[j] = w
-            if j > 0:
-                w = c * te[j] * scale + alpha * (1 - spikes[j - 1]) * w
-                c *= beta
+            w = c * te[j] * scale + alpha * (1 - spikes[j - 1]) * w
+            c *= beta
         state = State(p.theta0_int, p.theta0_int * 0, p.theta0_int * 0)
         score = -np.inf
         for j in range(last + 1):
-            weight_d = aim_c * beta ** (last - j)
+            c = aim[0] * beta ** (last - j)
             score, chosen = -np.inf, state
             for kind in range(_CHOICES):
-                wish = _choice(kind, state, te[j], p, (least, most))
-                acc = _attain(wish, weights, order, low, high, kept)
+                wish = _choice(kind, state, te[j], p, least, most)
+                acc = _attain(wish, weights, order, low, high, tried)
                 new = _step(acc, te[j], state, p)
-                w = aim_w
+                w = aim[1]
                 if j < last:
-                    later = aim_c * beta ** (last - j - 1)
+                    later = aim[0] * beta ** (last - j - 1)
                     w = later * te[j + 1] * scale + alpha * (1 - new.s) * future[j + 1]
-                value = weight_d * (new.theta - p.theta0_int) + w * new.v
+                value = c * (new.theta - p.theta0_int) + w * new.v
                 if value > score:
                     score, chosen = value, new
-                    trial[j] = kept
+                    _copy(tried, trial[j])
             state = chosen
             spikes[j] = chosen.s
         if score > best:
             best = score
-            inputs[: last + 1] = trial[: last + 1]
+            for j in range(last + 1):
+                _copy(trial[j], inputs[j])
 
 
 @compiled.kernel(__file__, fixed_point.__file__, loihi2.__file__)
-def _drive_all(neurons, lasts, cs, ws, te, weights, orders, low, high, p, inputs):  # type: ignore[no-untyped-def]
+def _drive_all(aims, neurons, lasts, te, weights, orders, low, high, p, scratch, inputs):  # type: ignore[no-untyped-def]
+    spikes, future, trial, tried = scratch
     for i in _prange(len(neurons)):
         n = neurons[i]
         own = IntParams(
             p.alpha_mant[n], p.beta_mant[n], p.theta0_int[n], p.te_exp[n], p.shift[n], p.bias[n]
         )
-        _drive(cs[i], ws[i], lasts[i], te[n], weights[n], orders[n], low, high, own, inputs[i])
+        synapses = weights[n], orders[n], low, high
+        own_scratch = spikes[i], future[i], trial[i], tried[i]
+        _drive((aims[i, 0], aims[i, 1]), lasts[i], te[n], synapses, own, own_scratch, inputs[i])
 
 
 def driving_inputs(
@@ -136,10 +145,18 @@ def driving_inputs(
 
     ``registers`` hold one value per neuron each, ``weight`` is (neuron, input).
     """
-    inputs = np.zeros((len(aims), te.shape[1], weight.shape[1]), np.int64)
+    shape = len(aims), te.shape[1], weight.shape[1]
+    inputs = np.zeros(shape, np.int64)
+    # One more step than there are: before the first one nothing has spiked.
+    scratch = (
+        np.zeros((shape[0], shape[1] + 1), np.int64),
+        np.zeros(shape[:2]),
+        np.zeros_like(inputs),
+        np.zeros((shape[0], shape[2]), np.int64),
+    )
     orders = np.argsort(-np.abs(weight), axis=1, kind="stable")
     neurons, lasts = (np.array([getattr(a, f) for a in aims], np.int64) for f in ("neuron", "step"))
-    cs, ws = (np.array([getattr(a, f) for a in aims], np.float64) for f in ("c", "w"))
+    objectives = np.array([(a.c, a.w) for a in aims], np.float64)
     matrices = (np.ascontiguousarray(a, np.int64) for a in (te, weight, orders, low, high))
-    _drive_all(neurons, lasts, cs, ws, *matrices, registers, inputs)
+    _drive_all(objectives, neurons, lasts, *matrices, registers, scratch, inputs)
     return inputs
