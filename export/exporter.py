@@ -22,8 +22,10 @@ from export.netx import te_array, write_layer, write_netx
 from export.qat import QuantizedNetwork
 from export.quantization import Choice, FloatLayer
 from export.report import ExportReport, LayerReport
+from export.scans import run_layer
 from export.stacks import Stack, block_stack, network_stack
-from export.twin import delayed, run_layer, synaptic_sums
+from export.synapses import sent
+from export.twin import arriving_sums
 from training.network import Network
 
 CALIBRATION_SAMPLES = 256
@@ -180,9 +182,8 @@ def _integers(
         layers.append(layer)
         choices.append(choice)
         if inputs is not None:
-            sums = synaptic_sums(layer, inputs, max(map(abs, input_range)))
-            spikes = run_layer(layer, sums, keep=False).spikes
-            inputs = delayed(spikes) if layer.delay_shift else spikes
+            sums = arriving_sums(layer, inputs, max(map(abs, input_range)))
+            inputs = sent(run_layer(layer, sums, keep=False).spikes, layer.late)
         scale, input_range = 1.0, (0, 1)
     last = layers[-1]
     readout = None

@@ -31,6 +31,8 @@ class Layer:
         Whether the layer's output moves one step later, as SLAYER's blocks do.
     delay
         By how many further steps the output of each row moves, or None.
+    input_exp
+        An input of m stands for m · 2^−input_exp; 0 for spikes.
     """
 
     name: str
@@ -40,12 +42,15 @@ class Layer:
     lag: int
     delay_shift: bool
     delay: np.ndarray | None = None
+    input_exp: int = 0
 
     kind: ClassVar[str] = ""
     sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
     """By how many bits Lava shifts a synaptic sum up in 32 bits."""
     output_range: ClassVar[tuple[int, int]] = (0, 1)
     """Smallest and largest value that a neuron sends."""
+    output_exp: ClassVar[int] = 0
+    """An output of m stands for m · 2^−output_exp."""
 
     def __post_init__(self) -> None:
         checks.array(self.name, "weight", self.weight, 2 if self.geometry is None else 4)
@@ -56,10 +61,14 @@ class Layer:
             self._check_recurrence(self.weight_rec)
         if self.delay is not None:
             self._per_row("delay", self.delay, 0, loihi2.DELAY_MAX)
+        checks.integer(self.name, "input_exp", self.input_exp, 0, loihi2.MESSAGE_BITS_MAX)
 
     def _check_recurrence(self, weight: np.ndarray) -> None:
         if self.geometry is not None:
             raise ModelError.about(self.name, "weight_rec", "none with a convolution", "some")
+        if self.input_exp != self.output_exp:
+            expected = "none where inputs are graded, as spikes would count differently"
+            raise ModelError.about(self.name, "weight_rec", expected, "some")
         square = (self.neurons, self.neurons)
         if weight.shape != square:
             raise ModelError.about(self.name, "weight_rec", f"shape {square}", weight.shape)
@@ -95,6 +104,11 @@ class Layer:
     def matrix(self) -> np.ndarray:
         """The weights as one matrix (neuron, input), whatever their geometry."""
         return synapses.matrix(self.weight, self.geometry)
+
+    @property
+    def sum_exp(self) -> int:
+        """By how many bits the sum of weights times inputs is shifted right, rounding down."""
+        return 0
 
     @property
     def late(self) -> np.ndarray:

@@ -164,6 +164,10 @@ CHIP = Chip(
 )
 """Loihi 2 as far as it is published; every figure can be overridden (:mod:`export.chip`)."""
 
+CUBA_VTH_MAX = (1 << 17) - 1
+SDNN_BIAS_MAX = (1 << 15) - 1
+"""Documented for Lava's LIF and SigmaDelta, neither of which checks it."""
+
 DELAY_MAX = 62
 """Longest axonal delay: of six bits, SLAYER and netx use all but the last value."""
 

@@ -18,6 +18,7 @@ from export.checks import ModelError
 from export.encoding import Encoding
 from export.fixed_point import IntParams
 from export.layer import Layer
+from export.slayer_layers import CubaLayer, SigmaDeltaLayer
 from export.te import DENSE, Form
 from training.scaling import EXPONENT_MAX, mantissa_max
 
@@ -29,6 +30,8 @@ __all__ = [
     "Layer",
     "ModelError",
     "ReadoutLayer",
+    "SigmaDeltaLayer",
+    "SpikingLayer",
 ]
 
 
@@ -84,9 +87,15 @@ class CelifLayer(Layer):
             checks.integer(self.name, field, value, low, high)
 
     @property
+    def sum_exp(self) -> int:
+        """Right shift of sums that have more fractional bits than F, rounding down."""
+        return max(0, int(np.max(self.weight_exp)) + self.input_exp - self.fraction_bits)
+
+    @property
     def shift(self) -> np.ndarray:
         """Left shifts (row,) that bring the synaptic sums to F fractional bits."""
-        return np.broadcast_to(np.int64(self.fraction_bits) - self.weight_exp, self.rows)
+        fraction = np.int64(self.fraction_bits) - self.input_exp + self.sum_exp
+        return np.broadcast_to(fraction - self.weight_exp, self.rows)
 
     @property
     def te_shift(self) -> np.ndarray:
@@ -112,40 +121,6 @@ class CelifLayer(Layer):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CubaLayer(Layer):
-    """SLAYER's CUBA neurons, run by Lava's stock LIF: ``du``, ``dv``, ``vth`` as LIF takes them."""
-
-    du: int
-    dv: int
-    vth: int
-    bias_mant: np.ndarray
-
-    kind: ClassVar[str] = "CUBA"
-    sum_shift: ClassVar[int] = loihi2.CURRENT_SHIFT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        limits = loihi2.CUBA_WEIGHT_MIN, loihi2.CUBA_WEIGHT_MAX
-        self._check_weights(*limits)
-        checks.integer(self.name, "du", self.du, -1, loihi2.DECAY_ONE - 1)
-        checks.integer(self.name, "dv", self.dv, 0, loihi2.DECAY_ONE)
-        checks.integer(self.name, "vth", self.vth, 0, (1 << 17) - 1)
-        self._per_row("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
-        for field in ("weight", "weight_rec"):
-            weight = getattr(self, field)
-            if weight is not None:
-                self._check_stock(field, weight)
-
-    def _check_stock(self, field: str, weight: np.ndarray) -> None:
-        if (weight % 2).any():
-            expected = "even integers, as SLAYER exports them"
-            raise ModelError.about(self.name, field, expected, "odd ones")
-        if weight.max() <= 0 and weight.min() == loihi2.CUBA_WEIGHT_MIN:
-            found = f"{loihi2.CUBA_WEIGHT_MIN}, which Lava's Dense clips"
-            raise ModelError.about(self.name, field, "-254..0 if none is positive", found)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class ReadoutLayer(Layer):
     """Sums weight · spikes + bias over a sample in 32 bits; a logit is sum · 2^−weight_exp / T."""
 
@@ -162,12 +137,20 @@ class ReadoutLayer(Layer):
         for field, unset in (("delay_shift", False), ("delay", None), ("weight_rec", None)):
             if getattr(self, field) is not unset:
                 raise ModelError.about(self.name, field, f"{unset} for a readout", "another")
+        if self.input_exp:
+            expected = "spikes before a readout"
+            remedy = "end with the sigma-delta block, or put a spiking one after it"
+            raise ModelError.about(self.name, "input_exp", expected, "graded messages", remedy)
         self._per_row("bias", self.bias, -loihi2.READOUT_MAX, loihi2.READOUT_MAX)
 
     def worst_case(self, steps: int) -> int:
         """Largest |sum| that any spike train of ``steps`` steps can reach."""
         least, most = (total + self.bias for total in self.extremes(0, 1))
         return int(np.maximum(np.abs(least), np.abs(most)).max()) * steps
+
+
+SpikingLayer = CelifLayer | CubaLayer | SigmaDeltaLayer
+"""What may stand before a readout."""
 
 
 def needed_gap(layers: Iterable[Layer]) -> int:
@@ -179,7 +162,7 @@ def needed_gap(layers: Iterable[Layer]) -> int:
 class FixedNetwork:
     """A whole network in integers; see :func:`export.netx_read.read_netx`."""
 
-    layers: tuple[CelifLayer | CubaLayer, ...]
+    layers: tuple[SpikingLayer, ...]
     readout: ReadoutLayer | None
     steps: int
     gap: int
@@ -191,20 +174,20 @@ class FixedNetwork:
         if not self.layers:
             raise ModelError("network: expected at least one layer, got none")
         checks.integer("network", "steps", self.steps, 1, loihi2.STEPS_MAX)
-        inputs, lag = self.encoding.channels, 1
-        previous: Layer | None = None
+        inputs, lag, unit = self.encoding.channels, 1, 0
+        largest = max(map(abs, self.encoding.range))
         for layer in self.all_layers:
             if layer.inputs != inputs:
                 expected = f"{inputs} inputs, as many as come before it"
                 raise ModelError.about(layer.name, "weight", expected, layer.inputs)
             checks.integer(layer.name, "lag", layer.lag, lag, lag)
-            self._check_sums(layer, 1 if previous else max(map(abs, self.encoding.range)))
+            checks.integer(layer.name, "input_exp", layer.input_exp, unit, unit)
+            self._check_sums(layer, largest)
             if isinstance(layer, CelifLayer) and layer.te.shape[1] != self.steps:
                 expected = f"{self.steps} steps, as the network has"
                 raise ModelError.about(layer.name, "te", expected, layer.te.shape[1])
-            if isinstance(layer, CubaLayer) and isinstance(previous, CubaLayer):
-                self._refuse_leak(previous, layer)
-            inputs, lag, previous = layer.neurons, lag + 1 - layer.delay_shift, layer
+            inputs, lag, unit = layer.neurons, lag + 1 - layer.delay_shift, layer.output_exp
+            largest = max(map(abs, layer.output_range))
         checks.integer("network", "gap", self.gap, needed_gap(self.layers), loihi2.GAP_MAX)
         worst = self.readout.worst_case(self.steps) if self.readout else 0
         if self.readout and worst > loihi2.READOUT_MAX:
@@ -217,25 +200,13 @@ class FixedNetwork:
 
     @staticmethod
     def _check_sums(layer: Layer, largest_input: int) -> None:
-        worst = layer.largest_sum(largest_input) << layer.sum_shift
-        if worst > loihi2.SUM_MAX:
-            expected = f"sums of weights times inputs up to {loihi2.SUM_MAX >> layer.sum_shift}"
+        # Dense shifts mantissas up, LIF what is left of their sum after the synapse's shift.
+        up = max(loihi2.SYNAPSE_SHIFT, layer.sum_shift - layer.sum_exp)
+        worst, limit = layer.largest_sum(largest_input), loihi2.SUM_MAX >> up
+        if worst > limit:
+            expected = f"sums of weights times inputs up to {limit}"
             remedy = "use fewer input bits, fewer inputs or smaller weights"
-            found = worst >> layer.sum_shift
-            raise ModelError.about(layer.name, "weight", expected, found, remedy)
-
-    @staticmethod
-    def _refuse_leak(previous: CubaLayer, layer: CubaLayer) -> None:
-        # Lava's LIF cannot be silenced between samples: what it fires after the last step would
-        # reach the first step of the next sample, which a second LIF cannot ignore.
-        if previous.delay_shift:
-            raise ModelError.about(
-                previous.name,
-                "delay_shift",
-                f"False, as {layer.name}, the next, is a CUBA block, too",
-                "True, which leaks spikes from one sample into the next",
-                "build the block with delay_shift=False",
-            )
+            raise ModelError.about(layer.name, "weight", expected, worst, remedy)
 
     @property
     def all_layers(self) -> tuple[Layer, ...]:

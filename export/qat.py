@@ -21,8 +21,9 @@ from export.checks import ModelError
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer, FixedNetwork, ReadoutLayer
 from export.quantization import bias_mantissas, mantissas, scales
+from export.scans import Run, run_layer
 from export.trace import Trace
-from export.twin import Run, exact_type, run_layer
+from export.twin import exact_type
 from training import fused
 from training.dynamics import Params
 from training.network import Network

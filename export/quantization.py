@@ -10,8 +10,9 @@ import numpy as np
 
 from export import bounds, loihi2, te
 from export.model import CelifLayer, Encoding, ModelError, ReadoutLayer
+from export.scans import run_layer
 from export.te import Form, Table
-from export.twin import run_layer, synaptic_sums
+from export.twin import arriving_sums
 from training.scaling import EXPONENT_MAX, exponent, mantissa_max
 
 PROVEN_ENOUGH = 12
@@ -205,7 +206,7 @@ def _calibrated(
             layer = integer_layer(values, scale, bits)
         except ModelError:
             continue
-        run = run_layer(layer, synaptic_sums(layer, inputs, largest_input), keep=True)
+        run = run_layer(layer, arriving_sums(layer, inputs, largest_input), keep=True)
         theta = 0 if run.theta is None else int(np.abs(run.theta).max())
         peak = max(int(np.abs(run.v).max()), theta)
         if peak * MARGIN <= loihi2.STATE_MAX:

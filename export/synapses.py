@@ -125,7 +125,7 @@ def extremes(
 
 
 def sent(spikes: np.ndarray, late: np.ndarray) -> np.ndarray:
-    """What leaves a layer whose neurons fire ``spikes`` (batch, time, neuron), ``late`` steps on."""
+    """What leaves a layer that fires ``spikes`` (batch, time, neuron), each ``late`` steps on."""
     if not late.any():
         return spikes
     out, steps = np.zeros_like(spikes), spikes.shape[1]

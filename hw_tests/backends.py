@@ -19,7 +19,9 @@ import torch
 from export import FixedNetwork, QuantizedNetwork, Trace, simulate
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer
-from export.twin import delayed, synaptic_sums
+from export.synapses import sent
+from export.twin import synaptic_sums
+from hw_tests.chip import run_loihi2, why_no_loihi2
 from hw_tests.voices import run_oracle
 from training import reference
 from training.dynamics import Params
@@ -92,9 +94,7 @@ def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[FloatRun]:
         with torch.no_grad():
             states = reference.scan(current, values.te, values.params, WIDTH)
         yield FloatRun(values, current, states)
-        inputs, largest = states.s.transpose(1, 2).numpy(), 1
-        if layer.delay_shift:
-            inputs = delayed(inputs)
+        inputs, largest = sent(states.s.transpose(1, 2).numpy(), layer.late), 1
 
 
 def run_torch(net: FixedNetwork, x: np.ndarray) -> Trace:
@@ -128,20 +128,6 @@ def _no_lava() -> str | None:
     return None
 
 
-def _no_loihi2() -> str | None:
-    if (reason := _no_lava()) is not None:
-        return reason
-    from lava.utils import loihi
-
-    if not loihi.is_installed():
-        return "no Loihi 2: Intel's INRC extension of Lava is not installed on this host"
-    return "Loihi 2 runs are not built yet; compare on the host with target lava"
-
-
-def _run_loihi2(net: FixedNetwork, x: np.ndarray) -> Trace:
-    raise RuntimeError(_no_loihi2())
-
-
 def run_quantised(net: FixedNetwork, x: np.ndarray) -> Trace:
     """Run the forward pass of quantisation-aware training."""
     return QuantizedNetwork.of(net).trace(torch.from_numpy(net.encode(x)))
@@ -154,7 +140,7 @@ BACKENDS = (
     Backend("twin", "fixed", lambda net, x: simulate(net, x, trace=True)),
     Backend("lava", "float", _run_lava("float"), _no_lava),
     Backend("lava", "fixed", _run_lava("fixed"), _no_lava),
-    Backend("loihi2", "fixed", _run_loihi2, _no_loihi2),
+    Backend("loihi2", "fixed", run_loihi2, why_no_loihi2),
 )
 
 

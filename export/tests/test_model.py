@@ -22,9 +22,10 @@ def network() -> FixedNetwork:
 def test_shift_and_bias_are_in_units_of_the_register(network):
     layer = network.layers[0]
     assert isinstance(layer, CelifLayer)
-    assert layer.shift == 14
+    assert layer.shift.tolist() == [14, 14, 14]
     assert layer.bias.tolist() == [-4096 * 4, 17 * 4, 4095 * 4]
-    assert layer.params[:5] == (2048, 4055, 614, 9, 14)
+    assert layer.params[:3] == (2048, 4055, 614)
+    assert layer.params.te_exp.tolist() == [9, 9, 9]
 
 
 def test_readouts_worst_case_is_the_largest_sum_there_can_be(network):
@@ -128,13 +129,16 @@ def test_readout_that_could_overflow_is_refused(network):
         replace(network, readout=large)
 
 
-def test_two_cuba_layers_do_not_stand_behind_a_shift(network):
+def test_late_spikes_need_a_gap(network):
     cuba = network.layers[1]
     assert isinstance(cuba, CubaLayer)
-    first = replace(cuba, name="layer 0", weight=cuba.weight[:, :2], delay_shift=True)
-    second = replace(cuba, weight=cuba.weight[:, :2])
-    with pytest.raises(ModelError, match=r"layer 0 delay_shift: expected False, as layer 1"):
-        FixedNetwork((first, second), None, 4, 1, network.encoding, {})
+    late = replace(
+        cuba, name="layer 0", weight=cuba.weight[:, :2], lag=1, delay_shift=True,
+        delay=np.array([2, 5]),
+    )  # fmt: skip
+    FixedNetwork((late,), None, 4, 6, network.encoding, {})
+    with pytest.raises(ModelError, match=r"network gap: expected 6\.\.64, got 5"):
+        FixedNetwork((late,), None, 4, 5, network.encoding, {})
 
 
 BAD_ENCODINGS = {
@@ -198,4 +202,4 @@ def test_bad_samples_are_refused(network, x, message):
 def test_random_network_uses_the_whole_range(rng):
     network = random_network(rng, (40, 30), 50, saturating=True)
     assert np.abs(network.layers[0].te).max() == 127
-    assert network.layers[0].shift == 24
+    assert (network.layers[0].shift == 24).all()

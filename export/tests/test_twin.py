@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from export import Trace, simulate, twin, write_netx
+from export import Trace, scans, simulate, twin, write_netx
 from export.cuba import CubaParams
 from export.loihi2 import STATE_MAX
 from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork
 from export.random_nets import random_network
-from export.twin import run_layer, synaptic_sums
+from export.scans import run_layer
+from export.twin import synaptic_sums
 from hw_tests import oracle
 from hw_tests.tests.worked import WORKED_CASES
 from hw_tests.tests.worked_cuba import WORKED_CUBA_CASES
@@ -163,7 +164,9 @@ def test_twin_reproduces_the_worked_cuba_neurons(case):
     bias = np.array(a["bias_mant"]) << a["bias_exp"]
     spikes, v = np.empty(acc.shape, np.float32), np.empty(acc.shape, np.int32)
     p = CubaParams(a["du"], a["dv"], a["vth"], np.int64(0))
-    twin._scan_cuba(acc, p, bias, True, spikes, v, np.zeros(1, np.int64))
+    scans._scan_cuba(
+        acc, np.zeros((0, 0), np.int64), p, bias, True, spikes, v, np.zeros(1, np.int64)
+    )
     assert v[0].T.tolist() == case.v
     assert spikes[0].T.tolist() == case.s
 
@@ -281,6 +284,6 @@ def test_other_networks_are_refused_by_type(rng):
 def test_other_layers_are_refused_by_name(rng):
     net = random_network(rng, (3,), 5)
     with pytest.raises(
-        TypeError, match="layer 1: expected a CELIF or CUBA layer, got ReadoutLayer"
+        TypeError, match="layer 1: expected a CELIF, CUBA or sigma-delta layer, got ReadoutLayer"
     ):
         run_layer(net.readout, np.zeros((1, 5, 3)), keep=False)
