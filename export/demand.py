@@ -20,7 +20,8 @@ import numpy as np
 
 from export import loihi2
 from export.chip import Chip
-from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer
+from export.model import CelifLayer, FixedNetwork, Layer
+from export.slayer_layers import CubaLayer, SigmaDeltaLayer
 from export.te import Cosine, Form
 
 _SPIKE_BITS = 1
@@ -127,7 +128,9 @@ def _state_bits(layer: Layer) -> int:
         exponents = (layer.weight_exp, layer.te_exp)
         return bits + sum(_SHIFT_BITS for exponent in exponents if np.ndim(exponent))
     if isinstance(layer, CubaLayer):
-        return 2 * loihi2.STATE_BITS + _BIAS_BITS
+        return 2 * loihi2.STATE_BITS + _SPIKE_BITS + _BIAS_BITS
+    if isinstance(layer, SigmaDeltaLayer):
+        return 4 * _SUM_BITS
     return 2 * _SUM_BITS
 
 
@@ -154,10 +157,11 @@ def demand(layer: Layer, message_bits: int = 1) -> Demand:
 
 def demands(net: FixedNetwork) -> tuple[Demand, ...]:
     """Sizes of every layer of a network, the readout last."""
-    code = net.encoding
-    first = code.bits + int(code.signed)
-    layers = net.all_layers
-    return tuple(demand(layer, 1 if i else first) for i, layer in enumerate(layers))
+    ranges = [net.encoding.range, *(layer.output_range for layer in net.layers)]
+    return tuple(
+        demand(layer, max(map(abs, limits)).bit_length() + (min(limits) < 0))
+        for layer, limits in zip(net.all_layers, ranges, strict=False)
+    )
 
 
 def with_te(layers: tuple[Demand, ...], te: TeDemand) -> tuple[Demand, ...]:
@@ -175,10 +179,9 @@ def with_te(layers: tuple[Demand, ...], te: TeDemand) -> tuple[Demand, ...]:
 
 
 def with_weight_bits(layers: tuple[Demand, ...], bits: int) -> tuple[Demand, ...]:
-    """The same layers with weights of at most ``bits`` bits, but for CUBA, which has no choice."""
+    """The same layers with weights of at most ``bits`` bits, but for SLAYER's, which stay."""
+    fixed = {kind.kind for kind in (CubaLayer, SigmaDeltaLayer)}
     return tuple(
-        layer
-        if layer.kind == CubaLayer.kind
-        else replace(layer, weight_bits=min(layer.weight_bits, bits))
+        layer if layer.kind in fixed else replace(layer, weight_bits=min(layer.weight_bits, bits))
         for layer in layers
     )

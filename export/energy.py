@@ -6,7 +6,7 @@ What is assumed:
   weights count, as the synapses are stored without gaps. Events are counted by the twin.
 - A **neuron update** happens at every neuron and step. Its price is that of a LIF neuron on
   Loihi 1, times the length of the neuron's listing over that of a CUBA neuron
-  (:mod:`export.listing`).
+  (:mod:`export.programs`).
 - A **time step** takes as long as the busiest core, its operations one after the other at the mean
   rate of its layer, and one synchronisation. Messages between cores and chips cost nothing here,
   nor do input, output and static power. The figures are the chip description's.
@@ -22,17 +22,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from export import listing, synapses
+from export import programs, synapses
 from export.demand import Demand
 from export.layer import Layer
-from export.model import CelifLayer, CubaLayer, FixedNetwork, ReadoutLayer
+from export.model import CelifLayer, FixedNetwork
 from export.placement import Placement
+from export.slayer_layers import CubaLayer
 from export.trace import Trace
 
 ADD_PJ, MULTIPLY_PJ = 0.9, 4.6
 """Of 32 bits in 45 nm; Horowitz, ISSCC 2014, as the CE-LIF paper takes them."""
-MULTIPLICATIONS = {CelifLayer.kind: 3, CubaLayer.kind: 2, ReadoutLayer.kind: 0}
-"""Of a neuron at a step: α·V, β·(Θ−Θ0), TE·V; a CUBA neuron decays U and V."""
+MULTIPLICATIONS = {CelifLayer.kind: 3, CubaLayer.kind: 2}
+"""Of a neuron at a step: α·V, β·(Θ−Θ0), TE·V; a CUBA neuron decays U and V; others have none."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Estimate:
 
 def instructions(layer: Layer) -> int:
     """Length of the listing of a neuron of ``layer``."""
-    return len(listing.program_of(layer))
+    return len(programs.program_of(layer))
 
 
 def fan_out(layer: Layer) -> np.ndarray:
@@ -133,7 +134,7 @@ def count(net: FixedNetwork, x: np.ndarray, trace: Trace) -> tuple[Activity, ...
 def estimate(net: FixedNetwork, placement: Placement, activity: tuple[Activity, ...]) -> Estimate:
     """Energy and time of a network that is placed as ``placement`` and did ``activity``."""
     chip = placement.chip
-    reference = len(listing.cuba_step())
+    reference = len(programs.cuba_step())
     updates = [layer.neurons * layer.instructions / reference for layer in activity]
 
     def busy_ns(i: int, neurons: int, layer: Demand) -> float:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export import cuba, fixed_point, listing
+from export import cuba, fixed_point, listing, programs, sigma_delta
 from export.loihi2 import DECAY_ONE, PHASE_BITS, STATE_MAX
 from export.te import Cosine, Table, pack
 
@@ -29,7 +29,7 @@ def test_celif_listing_computes_the_step(
         "alpha_mant": alpha, "beta_mant": beta, "theta0_int": theta0, "te_exp": te_exp,
         "te_mask": (1 << te_exp) - 1, "shift": shift, "bias_exp": bias_exp, "acc": acc, "column": 0,
     }  # fmt: skip
-    written = listing.execute(listing.celif_step(), memory, constants, {"te_row": [te]})
+    written = listing.execute(programs.celif_step(), memory, constants, {"te_row": [te]})
     assert (memory["theta"], memory["v"], memory["s"]) == tuple(expected)
     assert written[-1] == expected.s  # what is sent
 
@@ -44,12 +44,26 @@ def test_cuba_listing_computes_the_step(u, v, s, acc, du, dv, vth, bias_mant):
     expected = cuba.step(acc, cuba.CubaState(u, v, s), p)
     memory = {"u": u, "v": v, "s": s, "bias_mant": bias_mant}
     constants = {"du": du, "dv": dv, "vth": vth, "acc": acc}
-    listing.execute(listing.cuba_step(), memory, constants)
+    listing.execute(programs.cuba_step(), memory, constants)
     assert (memory["u"], memory["v"], memory["s"]) == tuple(expected)
 
 
+@given(
+    st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, 1 << 31),
+    st.integers(-(1 << 18), 1 << 18), st.integers(-(1 << 18), 1 << 18),
+    st.sampled_from([0, 12]), st.integers(0, 1 << 8),
+    st.integers(-4096, 4095),
+)  # fmt: skip
+def test_sigma_delta_listing_computes_the_step(sigma, act, residue, acc, shift, vth, bias_mant):
+    p = sigma_delta.SigmaDeltaParams(shift, bias_mant << 12, vth << 12)
+    expected = sigma_delta.step(acc, sigma_delta.SigmaDeltaState(sigma, act, residue, 0), p)
+    memory = {"sigma": sigma, "act": act, "residue": residue, "bias_mant": bias_mant}
+    listing.execute(programs.sigma_delta_step(), memory, {"shift": shift, "vth": vth, "acc": acc})
+    assert tuple(memory[name] for name in ("sigma", "act", "residue", "s")) == tuple(expected)
+
+
 def fetched(form, wave_bits, steps, hold, memory, arrays):
-    program = listing.fetch_te(form, wave_bits)
+    program = programs.fetch_te(form, wave_bits)
     place = [i for i, line in enumerate(program) if line.out == "te"][-1]
     return [
         listing.execute(program, memory, {"column": k // hold}, arrays)[place] for k in range(steps)
@@ -83,15 +97,44 @@ def test_packed_bytes_may_be_read_as_signed_or_not(rng):
     assert either[0] == either[1]
 
 
+@given(states, states, st.integers(0, 1), st.integers(-9999, 9999), st.integers(-127, 127))
+def test_no_value_is_wider_than_the_listing_says(theta, v, s, acc, te):
+    state, whole = (-STATE_MAX, STATE_MAX), (0, DECAY_ONE - 1)
+    memory = {"theta": state, "v": state, "s": (0, 1), "bias_mant": (-4096, 4095)}
+    one = {"te_exp": 9, "te_mask": 511, "shift": 6, "bias_exp": 3, "column": 0, "theta0_int": 77}
+    ranges = {name: (value, value) for name, value in one.items()}
+    ranges |= {"alpha_mant": whole, "beta_mant": whole, "acc": (-9999, 9999)}
+    program = programs.celif_step()
+    bits = listing.widths(program, memory, ranges, {"te_row": (-127, 127)})
+    values = {"theta": theta, "v": v, "s": s, "bias_mant": -4096}
+    given = {**one, "alpha_mant": DECAY_ONE - 1, "beta_mant": DECAY_ONE - 1, "acc": acc}
+    written = listing.execute(program, values, given, {"te_row": [te]})
+    for value, width in zip(written, bits, strict=True):
+        assert -(1 << (width - 1)) <= value < 1 << (width - 1)
+
+
+def test_widths_are_those_of_the_products():
+    """β·(Θ−Θ0) is 12 + 24 bits and a sign, α·V 12 + 23 and a sign."""
+    state, whole = (-STATE_MAX, STATE_MAX), (0, DECAY_ONE - 1)
+    memory = {"theta": state, "v": state, "s": (0, 1), "bias_mant": (0, 0)}
+    names = ("te_exp", "te_mask", "shift", "bias_exp", "column", "acc")
+    ranges = {**dict.fromkeys(names, (0, 0)), "theta0_int": state}
+    ranges |= {"alpha_mant": whole, "beta_mant": whole}
+    program = programs.celif_step()
+    bits = listing.widths(program, memory, ranges, {"te_row": (-127, 127)})
+    products = [width for line, width in zip(program, bits, strict=True) if line.op == "MUL"]
+    assert products == [12 + 24 + 1, 7 + 23 + 1, 12 + 23 + 1]
+
+
 def test_counts_add_up_to_the_listing():
-    for program in (listing.celif_step(), listing.celif_step("cosine", 8), listing.cuba_step()):
+    for program in (programs.celif_step(), programs.celif_step("cosine", 8), programs.cuba_step()):
         counted = listing.counts(program)
         assert counted.pop("all") == len(program) == sum(counted.values())
-    assert listing.counts(listing.celif_step())["multiply"] == 3
+    assert listing.counts(programs.celif_step())["multiply"] == 3
 
 
 def test_every_operation_is_explained_and_counted():
-    used = {line.op for form in ("table", "packed") for line in listing.celif_step(form)}
-    used |= {line.op for line in (*listing.celif_step("cosine", 4), *listing.cuba_step())}
+    used = {line.op for form in ("table", "packed") for line in programs.celif_step(form)}
+    used |= {line.op for line in (*programs.celif_step("cosine", 4), *programs.cuba_step())}
     classed = {op for members in listing.CLASSES.values() for op in members}
     assert used == set(listing.OPERATIONS) == classed
