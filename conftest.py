@@ -16,6 +16,7 @@ with contextlib.suppress(ImportError):
     import lava.magma.runtime.runtime  # noqa: F401
 
 from hw_tests.backends import TARGETS
+from hw_tests.chip import use_loihi, why_no_loihi2
 from hw_tests.ladder import RUNGS
 
 
@@ -25,6 +26,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="torch,twin,lava",
         help=f"what the ladder puts under test, of {', '.join(TARGETS)}",
     )
+    chip = parser.getgroup("loihi2", "the chip of --target loihi2, see lava_procs.Loihi")
+    chip.addoption("--host", help="address of a host that is reached directly, or slurm")
+    chip.addoption("--partition", help="SLURM's partition")
+    chip.addoption("--board", help="SLURM's board")
+    chip.addoption("--generation", help="of the chip: N3B3, N3C1 ...")
+    chip.addoption("--hybrid", action="store_true", help="synapses on the chip, CELIF on the host")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    names = ("host", "partition", "board", "generation", "hybrid")
+    use_loihi(**{name: config.getoption(f"--{name}") for name in names})
+    if "loihi2" in asked_targets(config):
+        try:
+            why_no_loihi2()
+        except (ValueError, ImportError) as error:
+            raise pytest.UsageError(str(error)) from None
 
 
 def asked_targets(config: pytest.Config) -> list[str]:

@@ -2,6 +2,8 @@
 
 from lava_procs import first as first  # must run before anything else here imports Lava
 from lava_procs.celif.process import CELIF
+from lava_procs.chip_models import register_chip_model, unregister_chip_model
+from lava_procs.loihi import Loihi, LoihiMissingError
 from lava_procs.netx.process import Network
 from lava_procs.readout.process import Readout
 from lava_procs.recorder.process import Recorder
@@ -13,9 +15,13 @@ __all__ = [
     "LavaRunError",
     "LavaStalledError",
     "LavaTimeoutError",
+    "Loihi",
+    "LoihiMissingError",
     "Network",
     "Readout",
     "Recorder",
+    "register_chip_model",
     "run",
     "run_stream",
+    "unregister_chip_model",
 ]

@@ -6,6 +6,7 @@ synapse before it; it computes at k < steps and is silent otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from export import FixedNetwork, ModelError
@@ -36,7 +37,12 @@ class Clock:
 
 
 def clocks(
-    fixed: FixedNetwork, steps: int | None, period: int | None, offset: int, skip: int
+    fixed: FixedNetwork,
+    steps: int | None,
+    period: int | None,
+    offset: int,
+    skip: int,
+    late: int | Sequence[int] = 0,
 ) -> list[Clock]:
     """Of every layer of a network, from the arguments of a netx network."""
     steps = fixed.steps if steps is None else steps
@@ -61,4 +67,8 @@ def clocks(
     # The source stands in for the last layer that is skipped.
     layers = fixed.all_layers
     start = layers[skip - 1].lag if 0 < skip <= len(layers) else 0
-    return [Clock(max(layer.lag - start, 0), steps, period) for layer in layers]
+    extra = [late] * len(layers) if isinstance(late, int) else late
+    return [
+        Clock(max(layer.lag - start, 0) + more, steps, period)
+        for layer, more in zip(layers, extra, strict=True)
+    ]

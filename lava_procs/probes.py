@@ -36,6 +36,11 @@ def load(prefix: str, variable: str) -> np.ndarray:
     return np.load(_file(prefix, variable))
 
 
+def store(prefix: str, variable: str, values: np.ndarray) -> None:
+    """Fill a trace that is there already with values that came by another way."""
+    open_memmap(_file(prefix, variable), mode="r+")[:] = values
+
+
 class Probe:
     """A model's end of the traces; without a prefix, or without files, it writes nothing."""
 

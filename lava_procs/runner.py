@@ -7,12 +7,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
+from functools import partial
 
 import numpy as np
 
 from export import FixedNetwork, ModelError, Trace, read_netx, write_netx
 from export.trace import joined
+from lava_procs.chip_session import ChipSession
+from lava_procs.loihi import Loihi, LoihiMissingError, missing
 from lava_procs.session import HEARTBEAT_SECONDS, Probed, Session, check_precision
 from lava_procs.supervise import Job, supervise
 
@@ -32,8 +35,9 @@ def run(
     probe: Collection[str] | None = None,
     layers: Collection[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    target: str | Loihi = "lava",
 ) -> Trace:
-    """Run samples through a network in Lava on this CPU.
+    """Run samples through a network in Lava, on this CPU or on a Loihi 2.
 
     Everything happens in processes of its own, all of which are gone when this returns or raises.
 
@@ -61,6 +65,8 @@ def run(
         What it costs is measured by ``python -m benchmarks.probes``.
     progress
         Called as ``progress(steps done, steps in all)`` now and then.
+    target
+        ``"lava"``, this CPU; ``"loihi2"``, or which one and how: a :class:`lava_procs.Loihi`.
 
     Returns
     -------
@@ -74,13 +80,18 @@ def run(
         A model raised or was killed; the message has its name and traceback.
     LavaTimeoutError
         The run did not end in time, or (LavaStalledError) stood still.
+    LoihiMissingError
+        Something that a run on the chip needs is not there.
     """
     fixed, probed = _checked(net, precision, trace, probe, layers)
+    chip = _chip(target, precision, workers)
     samples = fixed.encode(x)
     parts = np.array_split(samples, max(1, min(_count(workers), len(samples))))
-    with tempfile.TemporaryDirectory(prefix="celif-") as root:
+    reached = nullcontext() if chip is None else chip.reached()
+    with reached, tempfile.TemporaryDirectory(prefix="celif-") as root:
         path = _file(net, root)
-        sessions = [Session(fixed, path, _folder(root), part, precision, probed) for part in parts]
+        kind = Session if chip is None else partial(ChipSession, chip=chip)
+        sessions = [kind(fixed, path, _folder(root), part, precision, probed) for part in parts]
         total = sum(session.total for session in sessions)
 
         def report() -> None:
@@ -164,6 +175,22 @@ def _checked(
     fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
     check_precision(fixed, precision)
     return fixed, Probed.of(fixed, trace, probe, layers)
+
+
+def _chip(target: str | Loihi, precision: str, workers: int | None) -> Loihi | None:
+    """Which chip to run on, all of whose pieces are there; None for this CPU."""
+    if target == "lava":
+        return None
+    chip = Loihi() if target == "loihi2" else target
+    if not isinstance(chip, Loihi):
+        raise ValueError(f"target: expected 'lava', 'loihi2' or a Loihi, got {target!r}")
+    if precision != "fixed":
+        raise ValueError(f"precision: expected 'fixed', all that Loihi has, got {precision!r}")
+    if workers != 1:
+        raise ValueError(f"workers: expected 1, as there is one chip, got {workers}")
+    if (reason := missing(chip)) is not None:
+        raise LoihiMissingError(reason)
+    return chip
 
 
 def _file(net: str | os.PathLike[str] | FixedNetwork, root: str) -> str:

@@ -10,6 +10,7 @@ import time
 from multiprocessing import connection
 from typing import Any
 
+from lava.magma.compiler.builders.py_builder import PyProcessBuilder
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.run_conditions import RunSteps
 from lava.magma.core.run_configs import RunConfig
@@ -43,18 +44,24 @@ def run_watched(process: AbstractProcess, steps: int, run_cfg: RunConfig, folder
     runtime = process.runtime
     actors = dict(zip(_names(runtime), runtime._messaging_infrastructure.actors, strict=True))
     stacks.announce(folder, {actor.pid: name for name, actor in actors.items()})
-    port = runtime.service_to_runtime[0]
-    while not port.probe():
+    ports = runtime.service_to_runtime  # one for each kind of resource that takes part
+    while not all(port.probe() for port in ports) and not _refusals(ports):
         connection.wait([actor.sentinel for actor in actors.values()], _POLL)
         _raise_failures(actors)
-    if not enum_equal(port.peek(), MGMT_RESPONSE.DONE):
+    if refusals := _refusals(ports):
         # The model says that it failed before it says why.
         deadline = time.monotonic() + _GRACE
         while time.monotonic() < deadline:
             _raise_failures(actors)
             time.sleep(_POLL)
-        raise Failure(f"Lava's runtime answered {port.peek()} and gave no reason")
+        raise Failure(f"Lava's runtime answered {refusals} and gave no reason")
     runtime.wait()
+
+
+def _refusals(ports: Any) -> list[Any]:
+    """What Lava's runtime services have answered, other than that they are done."""
+    answers = [port.peek() for port in ports if port.probe()]
+    return [answer for answer in answers if not enum_equal(answer, MGMT_RESPONSE.DONE)]
 
 
 def _names(runtime: Any) -> list[str]:
@@ -63,6 +70,7 @@ def _names(runtime: Any) -> list[str]:
     models = [
         f"{process.name} ({type(process).__name__}, {builder.proc_model.__name__})"
         for process, builder in executable.proc_builders.items()
+        if isinstance(builder, PyProcessBuilder)  # others run on a chip, not in a process here
     ]
     return models + [f"runtime service {i}" for i in executable.runtime_service_builders]
 

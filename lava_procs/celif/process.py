@@ -132,6 +132,7 @@ class CELIF(AbstractProcess):
         if dense_exp < 0:
             raise ModelError(f"{owner} dense_exp: expected 0 or more, got {dense_exp}")
         super().__init__(
+            shape=(neurons,),
             clock=Clock(lag, steps, steps if period is None else period),
             ignore_first=ignore_first,
             dense_exp=dense_exp,

@@ -8,6 +8,7 @@ each one resets comes from the file instead of being counted.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from lava.proc.lif.process import LIFReset
 
 from export import FixedNetwork, ModelError, read_netx
 from export.loihi2 import CURRENT_SHIFT, SYNAPSE_SHIFT, WEIGHT_BITS
-from export.model import CelifLayer, CubaLayer, Layer, ReadoutLayer
+from export.model import CubaLayer, Layer, ReadoutLayer
 from lava_procs.celif.process import CELIF
 from lava_procs.clock import Clock, clocks
 from lava_procs.files import is_ours
@@ -59,6 +60,12 @@ class Network(hdf5.Network):
     probe
         Layer i of a file of ours writes its traces to the prefix ``<probe><i>``, see
         :mod:`lava_procs.probes`.
+    late
+        Steps by which samples reach every layer, or each of the layers, later than the file says:
+        what adapters take on the way to a chip. Files of ours only.
+    host
+        Puts a Process of the same ports around a CELIF or Readout; see
+        :mod:`lava_procs.hosted.process`.
 
     Attributes
     ----------
@@ -85,14 +92,16 @@ class Network(hdf5.Network):
         *,
         steps: int | None = None,
         probe: str | None = None,
+        late: int | Sequence[int] = 0,
+        host: Callable[[AbstractProcess], AbstractProcess] | None = None,
     ):
         path = os.fspath(net_config)
         ours = is_ours(path, num_layers)
         self.fixed: FixedNetwork | None = read_netx(path) if ours else None
         self.clocks: list[Clock] = []
-        self._probe = probe
+        self._probe, self._host = probe, host
         if self.fixed is not None:
-            self.clocks = clocks(self.fixed, steps, reset_interval, reset_offset, skip_layers)
+            self.clocks = clocks(self.fixed, steps, reset_interval, reset_offset, skip_layers, late)
             if input_message_bits is None:
                 input_message_bits = self.fixed.encoding.message_bits
         elif steps is not None or probe is not None:
@@ -195,10 +204,9 @@ class Network(hdf5.Network):
         }
 
         def neuron(shape: tuple[int, ...]) -> AbstractProcess:
-            if isinstance(layer, ReadoutLayer):
-                return Readout.from_layer(layer, **timing)
-            assert isinstance(layer, CelifLayer)
-            return CELIF.from_layer(layer, **timing)
+            kind = Readout if isinstance(layer, ReadoutLayer) else CELIF
+            process = kind.from_layer(layer, **timing)  # type: ignore[arg-type]
+            return process if self._host is None else self._host(process)
 
         bits = SUM_BITS if isinstance(layer, ReadoutLayer) else 0
         return {"neuron_proc": neuron, "num_message_bits": bits}

@@ -1,0 +1,272 @@
+"""The way to the chip, walked with a stand-in for Intel's extension, and every way it can end."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from export import FixedNetwork, ModelError, simulate
+from export.model import CubaLayer
+from export.random_nets import random_network
+from hw_tests import ladder
+from hw_tests.chip import use_loihi, why_no_loihi2
+from hw_tests.tests.calls import calls
+from hw_tests.trace import assert_same_trace, firing_rates
+from lava_procs import (
+    CELIF,
+    Loihi,
+    LoihiMissingError,
+    Readout,
+    register_chip_model,
+    run,
+    unregister_chip_model,
+)
+from lava_procs.celif.models import PyCELIFModelFixed
+from lava_procs.chip_models import GROUP, chip_models
+from lava_procs.loihi import missing, pieces
+
+standin = pytest.importorskip("hw_tests.tests.standin")
+
+SLURM = Loihi(partition="oheogulch")
+
+
+@pytest.fixture
+def with_model(tmp_path: Path) -> Iterator[None]:
+    """The extension, SLURM, and somebody's on-chip model of CELIF."""
+    with standin.installed(tmp_path):
+        yield
+
+
+@pytest.fixture
+def without_model(tmp_path: Path) -> Iterator[None]:
+    """The extension and SLURM."""
+    with standin.installed(tmp_path, model=False):
+        yield
+
+
+@pytest.fixture
+def net(rng: np.random.Generator) -> FixedNetwork:
+    return random_network(rng, (5, 4), 6)
+
+
+@pytest.fixture
+def x(rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(0, 16, (3, 2, 6))
+
+
+def assert_alive(net: FixedNetwork, x: np.ndarray) -> None:
+    assert all(0.02 <= rate <= 0.9 for rate in firing_rates(simulate(net, x, trace=True)))
+
+
+@pytest.mark.usefixtures("with_model")
+def test_chip_run_equals_twin_and_calls_lava_as_its_public_code_does(
+    net: FixedNetwork, x: np.ndarray
+) -> None:
+    before = dict(os.environ)
+    assert_same_trace(simulate(net, x, trace=True), run(net, x, target=SLURM))
+    assert_alive(net, x)
+    assert os.environ == before
+    states = [[f"layer {i}", name] for i in (0, 1) for name in ("v", "theta", "s")]
+    placed = {"SLURM": "1", "PARTITION": "oheogulch", "BOARD": None}
+    # Source to chip takes a step, three layers take one each; chip to host takes none.
+    models = [["ChipCELIF", [5], 2, 6, 6], ["ChipCELIF", [4], 3, 6, 6]]
+    in_order = [
+        ["use_slurm_host", None, None, "N3B3"],
+        ["PyToNxAdapter", [2], 24],
+        ["NxToPyAdapter", [4], 0],
+        *(["StateProbe", *state] for state in states),
+        ["run", 3 * 6 + 4, placed, "SLURM"],
+        *models,
+        ["stop"],
+    ]
+    # Lava builds the models side by side.
+    assert sorted(calls("ChipCELIF")) == sorted(models)
+    assert [c for c in calls() if c[0] != "ChipCELIF"] == [
+        c for c in in_order if c[0] != "ChipCELIF"
+    ]
+
+
+@pytest.mark.usefixtures("without_model")
+def test_hybrid_run_equals_twin_without_an_on_chip_model(net: FixedNetwork, x: np.ndarray) -> None:
+    chip = replace(SLURM, hybrid=True)
+    assert_same_trace(simulate(net, x, trace=True), run(net, x, target=chip))
+    assert_alive(net, x)
+    # Out and back for each layer, out for the readout; CELIF is seen on the host.
+    assert calls("NxToPyAdapter") == [["NxToPyAdapter", [n], 24] for n in (5, 4, 3)]
+    assert sorted(calls("PyToNxAdapter")) == [
+        ["PyToNxAdapter", *a] for a in ([[2], 24], [[4], 0], [[5], 0])
+    ]
+    assert calls("StateProbe", "ChipCELIF") == []
+
+
+@pytest.mark.parametrize("hybrid", [False, True], ids=["chip", "hybrid"])
+@pytest.mark.usefixtures("with_model")
+def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
+    rng: np.random.Generator, hybrid: bool
+) -> None:
+    ours = random_network(rng, (5,), 6, channels=6)
+    stock = CubaLayer(
+        name="layer 0",
+        weight=2 * rng.integers(-127, 128, (6, 2)),
+        lag=1,
+        delay_shift=False,
+        du=1023,
+        dv=400,
+        vth=200,
+        bias_mant=rng.integers(0, 200, 6),
+    )
+    layers = (stock, replace(ours.layers[0], name="layer 1", lag=2))
+    encoding = replace(ours.encoding, channels=2)
+    net = replace(ours, layers=layers, readout=None, encoding=encoding)
+    x = rng.integers(0, 16, (3, 2, 6))
+    assert_same_trace(
+        simulate(net, x, trace=True), run(net, x, target=replace(SLURM, hybrid=hybrid))
+    )
+    assert_alive(net, x)
+    assert calls("run")[0][1] == 3 * 8 + 2 + 1
+
+
+@pytest.mark.usefixtures("with_model")
+def test_rung_4_runs_and_notices_a_chip_that_differs(net: FixedNetwork, x: np.ndarray) -> None:
+    def rung_4(**options: Any) -> ladder.Result:
+        use_loihi(**options)
+        try:
+            results = ladder.climb(net, x[:1], ["loihi2"])
+            [result] = [result for result in results if result.rung == ladder.CHIP]
+            return result
+        finally:
+            use_loihi()
+
+    assert rung_4(board="og-02").verdict == "equal"
+    wrong = rung_4(board="og-02", adapter_steps=(0, 0))
+    assert (wrong.verdict, wrong.mismatches > 0) == ("DIFFERS", True)
+    assert "first difference: sample 0, layer 0, step 0" in wrong.detail
+
+
+@pytest.mark.usefixtures("without_model")
+def test_direct_host_is_reached_by_lavas_own_call(
+    net: FixedNetwork, x: np.ndarray, tmp_path: Path
+) -> None:
+    ping = tmp_path / "ping"
+    ping.write_text('#!/bin/sh\ntest "$1" = 10.1.23.175 && echo 1 received\n')
+    ping.chmod(0o755)
+    chip = Loihi(host="10.1.23.175", generation="N3C1", hybrid=True)
+    run(net, x[:1], target=chip, trace=False)
+    assert calls("use_ethernet_host") == [["use_ethernet_host", "10.1.23.175", "N3C1"]]
+    assert calls("run")[0][2]["SLURM"] is None
+    with pytest.raises(ValueError, match=r"ping 10\.0\.0\.9` failed"):
+        run(net, x, target=replace(chip, host="10.0.0.9"))
+
+
+@pytest.mark.usefixtures("with_model")
+def test_each_missing_piece_is_named_with_a_remedy(
+    net: FixedNetwork, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert missing(SLURM) is None
+    modules = re.findall(r"\((lava[\w.]+)\)", str(pieces(SLURM)))
+    assert len(modules) == 6
+    for module in modules:
+        with monkeypatch.context() as patch:
+            patch.delitem(sys.modules, module)
+            patch.delitem(sys.modules, "lava.proc.embedded_io")  # from which spike could be had
+            with pytest.raises(LoihiMissingError, match=rf"{module}\) is missing; install Intel"):
+                run(net, x, target=SLURM)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "")
+        assert "the command sinfo) is missing; run this on a machine" in str(missing(SLURM))
+        assert "the command ping) is missing" in str(missing(Loihi(host="og")))
+    unregister_chip_model(CELIF)
+    assert "on-chip model of CELIF is missing; install a package" in str(missing(SLURM))
+    assert missing(replace(SLURM, hybrid=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("chip", "message"),
+    [
+        ({"partition": "nahuku"}, "partition nahuku: .* found no such one; SLURM has kapoho, oheo"),
+        ({"partition": "kapoho"}, "partition kapoho: expected .* up, found down"),
+        ({"board": "og-01"}, r"board og-01: expected .* up, found down\*"),
+        ({"board": "og-02", "partition": "kapoho"}, "partition kapoho"),
+    ],
+    ids=["unknown partition", "partition down", "board down", "elsewhere"],
+)
+@pytest.mark.usefixtures("with_model")
+def test_hosts_that_are_not_there_are_refused_by_name(
+    net: FixedNetwork, x: np.ndarray, chip: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(net, x, target=Loihi(**chip))
+    assert calls("run") == []
+
+
+def test_options_come_from_the_environment_and_contradictions_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("SLURM", "PARTITION", "BOARD", "LOIHI_GEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NXSDKHOST", "10.1.23.175")
+    assert Loihi().address == "10.1.23.175"
+    assert Loihi(partition="oheogulch").address is None
+    assert Loihi(host="slurm").address is None
+    monkeypatch.setenv("LOIHI_GEN", "N3C1")
+    assert (Loihi().chip, Loihi(generation="N3B2").chip) == ("N3C1", "N3B2")
+    with pytest.raises(ValueError, match="expected no partition or board"):
+        Loihi(host="10.1.23.175", board="og-01")
+    with pytest.raises(ValueError, match=r"generation: expected one of N2A2, .* got 'N9'"):
+        Loihi(generation="N9")
+    with pytest.raises(ValueError, match="adapter_steps: expected two numbers"):
+        Loihi(adapter_steps=(1, -1))
+
+
+@pytest.mark.usefixtures("with_model")
+def test_what_the_chip_cannot_do_is_refused(net: FixedNetwork, x: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="precision: expected 'fixed', all that Loihi has"):
+        run(net, x, "float", target="loihi2")
+    with pytest.raises(ValueError, match="workers: expected 1, as there is one chip, got 2"):
+        run(net, x, workers=2, target="loihi2")
+    with pytest.raises(ValueError, match="target: expected 'lava', 'loihi2' or a Loihi, got 'gpu'"):
+        run(net, x, target="gpu")
+
+
+def test_chip_models_are_registered_in_python_or_by_installed_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert CELIF not in chip_models()
+    with pytest.raises(TypeError, match="expected a ProcessModel class of Lava's, got 3"):
+        register_chip_model(CELIF, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"one that implements Readout, found CELIF; decorate it"):
+        register_chip_model(Readout, PyCELIFModelFixed)
+    entry = metadata.EntryPoint("celif", "hw_tests.tests.standin:ChipCELIF", GROUP)
+    broken = metadata.EntryPoint("celif", "no_such_package:Model", GROUP)
+    for found in (entry, broken):
+        monkeypatch.setattr(metadata, "entry_points", lambda group, found=found: [found])
+        if found is entry:
+            assert chip_models() == {CELIF: standin.ChipCELIF}
+            continue
+        with pytest.raises(ImportError, match=r"no_such_package.*mend the package"):
+            chip_models()
+
+
+def test_without_the_extension_the_chip_is_explained_away(net: FixedNetwork, x: np.ndarray) -> None:
+    assert not any(piece.found for piece in pieces() if "lava." in piece.name)
+    reason = why_no_loihi2()
+    assert reason is not None
+    assert reason.startswith("no Loihi 2: Intel's extension of Lava")
+    with pytest.raises(LoihiMissingError, match="members of INRC get it"):
+        run(net, x, target="loihi2")
+
+
+@pytest.mark.usefixtures("with_model")
+def test_recurrent_layers_are_refused_in_the_hybrid_mode(net: FixedNetwork, x: np.ndarray) -> None:
+    object.__setattr__(net.layers[0], "weight_rec", np.zeros((5, 5), int))
+    with pytest.raises(ModelError, match="layer 0: expected feedforward layers in the hybrid mode"):
+        run(net, x, target=replace(SLURM, hybrid=True))

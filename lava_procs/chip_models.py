@@ -1,0 +1,77 @@
+"""Where an on-chip model of CELIF comes in, once somebody has written one.
+
+Intel's extension of Lava, and with it what a model on a neurocore is made of, is for members of
+INRC only, so no such model is here. Register one in Python,
+
+>>> register_chip_model(CELIF, NcCelif)  # doctest: +SKIP
+
+or in the package that brings it, which is then used wherever it is installed::
+
+    [project.entry-points."celif.chip_models"]
+    celif = "my_package.models:NcCelif"
+
+The model is a ProcessModel of Lava's, ``@implements(proc=CELIF, protocol=LoihiProtocol)`` and
+``@requires(Loihi2NeuroCore)``. Its ``allocate`` finds the layer's integers in the Process's Vars
+and, in ``proc_params``, ``shape`` and ``clock`` (lag, steps and period: when it resets and which
+TE it uses). ``v`` (before the reset), ``theta`` and ``s`` must be its Vars, or rung 4 of the
+ladder cannot see them. ``celif golden`` writes what else there is to know.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+from lava.magma.core.model.model import AbstractProcessModel
+from lava.magma.core.process.process import AbstractProcess
+
+GROUP = "celif.chip_models"
+"""Name of the entry points."""
+
+_registered: dict[type[AbstractProcess], type[AbstractProcessModel]] = {}
+
+
+def register_chip_model(process: type[AbstractProcess], model: type[AbstractProcessModel]) -> None:
+    """Let ``model`` run ``process`` on the chip; the last one registered counts.
+
+    Raises
+    ------
+    TypeError
+        It is no model of that Process.
+    """
+    if not (isinstance(model, type) and issubclass(model, AbstractProcessModel)):
+        raise TypeError(f"chip model: expected a ProcessModel class of Lava's, got {model!r}")
+    found = getattr(model, "implements_process", None)
+    if found is not process:
+        raise TypeError(
+            f"chip model {model.__name__}: expected one that implements {process.__name__}, "
+            f"found {getattr(found, '__name__', found)}; decorate it with "
+            f"@implements(proc={process.__name__}, protocol=LoihiProtocol)"
+        )
+    _registered[process] = model
+
+
+def unregister_chip_model(process: type[AbstractProcess]) -> None:
+    """Forget what was registered in Python."""
+    _registered.pop(process, None)
+
+
+def chip_models() -> dict[type[AbstractProcess], type[AbstractProcessModel]]:
+    """Every on-chip model, by its Process: registered ones, and those of installed packages."""
+    found: dict[type[AbstractProcess], type[AbstractProcessModel]] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        model: Any = _load(entry)
+        process = getattr(model, "implements_process", None)
+        if process is not None:
+            found[process] = model
+    return found | _registered
+
+
+def _load(entry: metadata.EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:
+        raise ImportError(
+            f"chip model {entry.name} = {entry.value!r}: expected a ProcessModel class, found "
+            f"{type(error).__name__}: {error}; mend the package that brings it, or uninstall it"
+        ) from error
