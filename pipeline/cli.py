@@ -24,9 +24,9 @@ from pipeline.commands.demo import demo
 from pipeline.commands.exporting import export, inspect
 from pipeline.commands.running import run, simulate
 from pipeline.commands.training import evaluate, train
-from pipeline.commands.verifying import verify
+from pipeline.commands.verifying import report, verify
 
-COMMANDS = (demo, train, evaluate, export, inspect, verify, simulate, run, fit)
+COMMANDS = (demo, train, evaluate, export, inspect, verify, report, simulate, run, fit)
 """In the order in which ``celif --help`` lists them."""
 
 app = typer.Typer(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from export import read_netx, to_netx
-from pipeline import console, report
+from pipeline import console, report, tables
 from pipeline.verify import Verification, verify
 from training import memory, tasks, trainer
 
@@ -77,7 +77,7 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
     say("[bold]3. Run[/] in Lava, float and fixed, and [bold]verify[/]")
     fixed = read_netx(network)
     result = verify(fixed, net, task.test.x, task.test.y)
-    console.show_verification(result)
+    tables.show_verification(result)
     done("verify")
 
     assert result.gap is not None  # the float network was given
@@ -93,6 +93,15 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
             failures.append(f"float accuracy {floats:.2%}: expected at least {LEAST_ACCURACY:.0%}")
         if floats - integers > LARGEST_LOSS:
             failures.append(f"fixed accuracy {integers:.2%}: expected {floats:.2%} less 1 point")
-    page = report.write(out, net, fixed, task, training.history, result)
+    page = report.write(
+        out / "report.html",
+        result,
+        fixed,
+        task.test.x.numpy(),
+        task.test.y.numpy(),
+        source=net,
+        title=task.name,
+        history=training.history,
+    )
     done("report")
     return Outcome(floats, integers, result, tuple(failures), seconds, page, network)

@@ -18,12 +18,12 @@ _CELIF = (
     "fraction_bits", "weight_bits", "weight_exp", "te_bits", "te_exp", "bias_exp",
     "alpha_mant", "beta_mant", "theta0_int",
 )  # fmt: skip
-_COLUMNS = {
+COLUMNS = {
     "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
     "F": "fraction_bits", "W exp": "weight_exp", "TE": "te_encoding", "TE exp": "te_exp",
     "α": "alpha_mant", "β": "beta_mant", "Θ0": "theta0_int",
 }  # fmt: skip
-_KEY = (
+KEY = (
     "F: fraction bits of V and Θ; W = mantissa · 2^−(W exp), TE likewise;\n"
     f"α, β in units of 1/{DECAY_ONE}, Θ0 of 2^−F"
 )
@@ -62,6 +62,15 @@ def describe(net: FixedNetwork) -> dict[str, Any]:
     }
 
 
+def cells(layer: dict[str, Any]) -> list[str]:
+    """A described layer's row, by the columns of :data:`COLUMNS`."""
+    shown = {**layer, "shape": f"{layer['neurons']}×{layer['inputs']}"}
+    for name in ("weight_exp", "te_exp"):
+        if isinstance(exps := layer.get(name), list):
+            shown[name] = f"{min(exps)}..{max(exps)}"
+    return [str(shown.get(name, "")) for name in COLUMNS.values()]
+
+
 def show(about: dict[str, Any]) -> None:
     """Print the description as a table."""
     code = about["input"]
@@ -72,15 +81,11 @@ def show(about: dict[str, Any]) -> None:
         + (", permuted" if code["permuted"] else "")
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in _COLUMNS:
+    for title in COLUMNS:
         # Folded, not cut off, where a terminal is too narrow.
         justify: Any = "left" if title in ("layer", "type") else "right"
         table.add_column(title, justify=justify, overflow="fold")
     for layer in about["layers"]:
-        shown = {**layer, "shape": f"{layer['neurons']}×{layer['inputs']}"}
-        for name in ("weight_exp", "te_exp"):
-            if isinstance(exps := layer.get(name), list):
-                shown[name] = f"{min(exps)}..{max(exps)}"
-        table.add_row(*(escape(str(shown.get(name, ""))) for name in _COLUMNS.values()))
+        table.add_row(*map(escape, cells(layer)))
     console.print(table)
-    say(_KEY)
+    say(KEY)

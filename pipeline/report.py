@@ -1,195 +1,216 @@
-"""A page to look at: what was trained, what the chip will compute, and how they compare."""
+"""A page to look at: what the chip will compute, how it compares with the float network."""
 
 from __future__ import annotations
 
 import html
-import io
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-import matplotlib
 import numpy as np
-import torch
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
-
-from export import FixedNetwork, simulate
-from export.model import CelifLayer
-from pipeline.verify import Verification
-from training import Network
-from training.dynamics import Params
+from export import FixedNetwork
+from hw_tests.trace import Difference
+from pipeline import figures, inspection
+from pipeline.floats import Source
+from pipeline.provenance import COMPARED
+from pipeline.verify import Verification, as_floats
 from training.files import atomic_file
-from training.reference import scan
-from training.tasks import Task
-
-FLOAT, FIXED, GREY = "#1f6fb4", "#d1495b", "#8a8f98"
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>celif: {title}</title><style>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>celif: {title}</title>
+<style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
  color: #20242a; }}
-h1 {{ font-size: 1.7rem; margin-bottom: 0; }} h2 {{ font-size: 1.15rem; margin-top: 2rem; }}
-p.sub {{ color: #5c636e; margin-top: .2rem; }}
-.cards {{ display: flex; gap: 1rem; flex-wrap: wrap; }}
+h1 {{ font-size: 1.7rem; margin-bottom: 0; }} h2 {{ font-size: 1.15rem; margin: 2.2rem 0 .4rem; }}
+p {{ margin: .3rem 0 .8rem; }} p.sub, p.note {{ color: #5c636e; }}
+.cards {{ display: flex; gap: 1rem; flex-wrap: wrap; margin-top: 1rem; }}
 .card {{ border: 1px solid #d9dde3; border-radius: 8px; padding: .6rem 1.1rem; }}
-.card b {{ display: block; font-size: 1.6rem; }} .card span {{ color: #5c636e; }}
-table {{ border-collapse: collapse; width: 100%; }}
+.card b {{ display: block; font-size: 1.6rem; }} .card > span {{ color: #5c636e; }}
+ul.alarms {{ background: #fff4e5; border-left: 4px solid #c77700; padding: .6rem 1rem .6rem 2rem; }}
+.scroll {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; width: 100%; font-size: .94rem; }}
 th, td {{ text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e4e7ec; }}
+th {{ font-weight: 600; color: #5c636e; vertical-align: bottom; }}
 td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
+td:first-child, td.n {{ white-space: nowrap; }}
 .equal {{ color: #1a7f4b; font-weight: 600; }} .DIFFERS {{ color: #c0262d; font-weight: 700; }}
-.not {{ color: #8a6d00; }} svg {{ max-width: 100%; height: auto; }}
+.not {{ color: #8a6d00; }} small {{ color: #5c636e; }}
+svg {{ max-width: 100%; height: auto; margin-top: .8rem; }}
 </style></head><body>{body}</body></html>
 """
 
 
 def write(
-    out: Path,
-    net: Network,
-    fixed: FixedNetwork,
-    task: Task,
-    history: list[dict[str, float]],
+    page: Path,
     result: Verification,
+    fixed: FixedNetwork,
+    x: np.ndarray,
+    y: np.ndarray | None = None,
+    *,
+    source: Source | None = None,
+    title: str,
+    history: Sequence[Any] = (),
 ) -> Path:
-    """Write ``report.html`` and ``report.png`` into ``out``; return the page's path."""
-    figure = picture(net, fixed, task, history)
-    with atomic_file(out / "report.png") as draft:
-        figure.savefig(draft, dpi=130, format="png")
-    svg = io.StringIO()
-    figure.savefig(svg, format="svg")
-    plt.close(figure)
-    drawing = svg.getvalue()
-    body = _summary(net, task, result) + _ladder(result) + _gap(result)
-    body += f"<h2>One digit, step by step</h2>{drawing[drawing.index('<svg') :]}"
-    page = out / "report.html"
+    """Write the page of a verification, and its first picture beside it as PNG.
+
+    Parameters
+    ----------
+    page
+        Where to; the picture gets the same name with ``.png``.
+    result, fixed, x, y, source
+        What :func:`pipeline.verify.verify` found, and what it was given.
+    title
+        What the network is for.
+    history
+        Of the training, epoch by epoch, if it is known.
+    """
+    samples = as_floats(fixed, x)
+    about = "sample 0" + ("" if y is None else f", a {int(y[0])}")
+    picture = figures.sample_figure(fixed, source, samples[:1], about)
+    with atomic_file(page.with_suffix(".png")) as draft:
+        picture.savefig(draft, dpi=130, format="png")
+    parts = [
+        _summary(fixed, result, title),
+        _alarms(result),
+        _ladder(result),
+        _divergences(result),
+        _gap(result),
+    ]
+    if source is not None:
+        parts.append(figures.svg(figures.agreement_figure(fixed, source, samples)))
+    parts += [_formats(fixed), "<h2>One sample, step by step</h2>", figures.svg(picture)]
+    if history:
+        parts += ["<h2>Training</h2>", figures.svg(figures.training_figure(history))]
     with atomic_file(page) as draft:
-        draft.write_text(_PAGE.format(title=html.escape(task.name), body=body), encoding="utf-8")
+        text = _PAGE.format(title=html.escape(title), body="".join(parts))
+        draft.write_text(text, encoding="utf-8")
     return page
 
 
-def _summary(net: Network, task: Task, result: Verification) -> str:
+def _summary(fixed: FixedNetwork, result: Verification, title: str) -> str:
     gap = result.gap
-    cards = [("parameters", f"{net.num_parameters:,}")]
-    if gap is not None and gap.accuracy_float is not None and gap.accuracy_fixed is not None:
-        cards += [
-            (f"float, {gap.samples} test samples", f"{gap.accuracy_float:.2%}"),
-            ("8-bit integers, the same", f"{gap.accuracy_fixed:.2%}"),
-            ("same prediction", f"{gap.prediction_agreement:.2%}"),
-        ]
+    verdict = "equal" if result.equal else "DIFFERS" if result.differs else "incomplete"
+    colour = {"equal": "equal", "DIFFERS": "DIFFERS"}.get(verdict, "not")
+    cards = [("the parity ladder", f'<span class="{colour}">{verdict}</span>')]
+    if gap is not None:
+        if gap.accuracy_float is not None and gap.accuracy_fixed is not None:
+            cards += [
+                (f"float, {gap.samples} samples", f"{gap.accuracy_float:.2%}"),
+                ("integers, the same", f"{gap.accuracy_fixed:.2%}"),
+            ]
+        cards.append(("same prediction", f"{gap.prediction_agreement:.2%}"))
     boxes = "".join(f'<div class="card"><b>{v}</b><span>{k}</span></div>' for k, v in cards)
-    hidden = " → ".join(map(str, (net.in_features, *net.config["hidden"], net.config["classes"])))
+    widths = (fixed.encoding.channels, *(layer.neurons for layer in fixed.all_layers))
     return (
-        f"<h1>From PyTorch to Loihi: {html.escape(task.name)}</h1>"
-        f'<p class="sub">CE-LIF network {hidden}, {task.steps} time steps. '
-        f'{date.today().isoformat()}</p><div class="cards">{boxes}</div>'
+        f"<h1>From PyTorch to Loihi: {html.escape(title)}</h1>"
+        f'<p class="sub">{html.escape(Path(fixed.path).name)}, CE-LIF network '
+        f"{' → '.join(map(str, widths))}, {fixed.steps} time steps. {date.today().isoformat()}</p>"
+        f'<div class="cards">{boxes}</div>'
     )
 
 
-def _rows(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: set[int]) -> str:
-    def line(tag: str, cells: tuple[str, ...]) -> str:
+def _alarms(result: Verification) -> str:
+    lines = "".join(f"<li>{html.escape(str(alarm))}</li>" for alarm in result.alarms)
+    return f'<ul class="alarms">{lines}</ul>' if lines else ""
+
+
+def _rows(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: set[int]) -> str:
+    def line(tag: str, cells: Sequence[str]) -> str:
         kinds = (' class="n"' if i in numbers else "" for i in range(len(cells)))
         inner = (f"<{tag}{k}>{c}</{tag}>" for k, c in zip(kinds, cells, strict=True))
         return f"<tr>{''.join(inner)}</tr>"
 
-    return f"<table>{line('th', header)}{''.join(line('td', row) for row in rows)}</table>"
+    table = f"<table>{line('th', header)}{''.join(line('td', row) for row in rows)}</table>"
+    return f'<div class="scroll">{table}</div>'
 
 
 def _ladder(result: Verification) -> str:
+    def row(rung: str, compared: str, verdict: str, detail: str, *counts: int) -> list[str]:
+        shown = [f"{n:,}" if n else "" for n in counts[:-1]] + [f"{n:,}" for n in counts[-1:]]
+        said = f"<br><small>{html.escape(detail)}</small>" if detail else ""
+        mark = f'<span class="{verdict.split()[0]}">{verdict}</span>'
+        return [rung, html.escape(compared) + said, *(shown or ["", "", ""]), mark]
+
     rows = []
+    if (source := result.source) is not None:
+        counts = 0, source.values, source.mismatches
+        rows.append(row("file", COMPARED, source.verdict, source.detail, *counts))
     for rung in result.rungs:
-        verdict = f'<span class="{rung.verdict.split()[0]}">{rung.verdict}</span>'
-        if rung.detail:
-            verdict += f" ({html.escape(rung.detail)})"
         ran = rung.verdict != "not run"
-        counts = (f"{rung.values:,}", f"{rung.mismatches:,}") if ran else ("–", "–")
-        rows.append((str(rung.rung), html.escape(rung.compared), *counts, verdict))
-    header = ("rung", "compared", "values", "mismatches", "verdict")
-    return f"<h2>The parity ladder</h2>{_rows(header, rows, {2, 3})}"
+        numbers = (rung.steps, rung.values, rung.mismatches) if ran else ()
+        rows.append(row(str(rung.rung), rung.compared, rung.verdict, rung.detail, *numbers))
+    header = ("rung", "compared", "steps", "values", "mismatches", "verdict")
+    return f"<h2>The parity ladder</h2>{_rows(header, rows, {2, 3, 4})}"
+
+
+def _divergences(result: Verification) -> str:
+    found: list[tuple[str, Difference]] = []
+    if result.source is not None and result.source.effect is not None:
+        found.append((COMPARED, result.source.effect))
+    found += [(rung.compared, rung.first) for rung in result.rungs if rung.first is not None]
+    return "".join(_divergence(compared, first) for compared, first in found if first.around)
+
+
+def _divergence(compared: str, first: Difference) -> str:
+    def cell(values: tuple[Any, Any] | None) -> str:
+        if values is None:
+            return ""
+        ours, theirs = (f"{v:,}" if isinstance(v, int) else f"{v:.7g}" for v in values)
+        return ours if ours == theirs else f'<span class="DIFFERS">{ours} ≠ {theirs}</span>'
+
+    rows = [
+        [f"{moment.step}", cell(moment.theta), cell(moment.v), cell(moment.spikes)]
+        for moment in first.around
+    ]
+    return (
+        f"<h2>First difference: {html.escape(compared)}</h2>"
+        f"<p>Sample {first.sample}, layer {first.layer}, neuron {first.neuron}, from step "
+        f"{first.step} on.</p>{_rows(('step', 'Θ', 'V', 'S'), rows, {0, 1, 2, 3})}"
+    )
 
 
 def _gap(result: Verification) -> str:
     if result.gap is None:
         return ""
+
+    def error(value: float | None) -> str:
+        return "" if value is None else f"{value:.2g}"
+
     rows = [
         (
             f"layer {g.layer}",
             f"{g.spike_agreement:.2%}",
+            *map(error, (g.v_error_mean, g.v_error_max, g.theta_error_mean, g.theta_error_max)),
             f"{g.rate_float:.1%}",
             f"{g.rate_fixed:.1%}",
-            str(g.dead_neurons),
-            str(g.saturations),
+            f"{g.silent_float} / {g.silent_fixed}",
+            f"{g.saturations:,}",
         )
         for g in result.gap.layers
     ]
-    header = ("", "same spikes", "rate, float", "rate, fixed", "silent neurons", "saturations")
-    return f"<h2>What the integers change</h2>{_rows(header, rows, {1, 2, 3, 4, 5})}"
-
-
-def picture(
-    net: Network, fixed: FixedNetwork, task: Task, history: list[dict[str, float]]
-) -> Figure:
-    """Input, spikes, and membrane and threshold in float and fixed, of the first test sample."""
-    x = task.test.x[:1]
-    trace = simulate(fixed, fixed.encode(x.numpy()), trace=True)
-    figure, axes = plt.subplots(
-        4, 1, figsize=(9, 10), height_ratios=(0.8, 2.2, 1.6, 1.2), layout="constrained"
+    header = (
+        *("", "same spikes", "|ΔV| mean", "max", "|ΔΘ| mean", "max", "rate, float", "fixed"),
+        *("silent neurons, float / fixed", "saturations"),
     )
-    steps = np.arange(task.steps)
-    axes[0].step(steps, x[0, 0], where="mid", color="black", lw=1)
-    axes[0].set_ylabel("input")
-    axes[0].set_title(f"test sample 0, a {int(task.test.y[0])}", loc="left", fontsize=10)
-    _raster(axes[1], trace.spikes or [])
-    _registers(axes[2], net, fixed, x, trace.theta or [], trace.v or [])
-    for ax in axes[:3]:
-        ax.set_xlim(-0.5, task.steps - 0.5)
-    axes[2].set_xlabel("time step")
-    epochs = np.arange(1, len(history) + 1)
-    axes[3].plot(epochs, [h["accuracy"] for h in history], color=GREY, label="training")
-    axes[3].plot(epochs, [h["validation"] for h in history], color=FLOAT, label="validation")
-    axes[3].set(xlabel="epoch", ylabel="accuracy")
-    axes[3].legend(frameon=False, loc="lower right")
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure
+    return (
+        "<h2>What the integers change</h2>"
+        f'<p class="note">Float against fixed over {result.gap.samples} samples. A spike that '
+        "falls otherwise moves all that follows it, so registers drift apart where predictions "
+        f"do not.</p>{_rows(header, rows, set(range(1, len(header))))}"
+    )
 
 
-def _raster(ax: plt.Axes, spikes: list[np.ndarray]) -> None:
-    base = 0
-    for i, layer in enumerate(spikes):
-        neuron, step = np.nonzero(layer[0])
-        ax.scatter(step, neuron + base, s=2.5, marker="s", lw=0, color=f"C{i}")
-        ax.text(1.005, base + layer.shape[1] / 2, f"layer {i}", color=f"C{i}", va="center",
-                transform=ax.get_yaxis_transform())  # fmt: skip
-        base += layer.shape[1]
-    ax.set(ylabel="spikes, by neuron", ylim=(-1, base))
-
-
-@torch.no_grad()
-def _registers(
-    ax: plt.Axes,
-    net: Network,
-    fixed: FixedNetwork,
-    x: torch.Tensor,
-    theta: list[np.ndarray | None],
-    v: list[np.ndarray | None],
-) -> None:
-    """V and Θ of the last layer's most active neuron: float drawn wide, fixed dotted over it."""
-    hidden = net.hidden_states(x)[-1]
-    last = fixed.layers[-1]
-    assert isinstance(last, CelifLayer)  # networks of the trainer have no others
-    rates = hidden.spikes[0].mean(1)
-    neuron = int((rates - 0.3).abs().argmin())
-    p = Params(*(net.config[name] for name in ("alpha", "beta", "theta0")))
-    current = hidden.current[:, neuron : neuron + 1]
-    floats = scan(current, net.te[neuron : neuron + 1, : x.shape[2]], p, net.config["width"])
-    unit = 2.0**-last.fraction_bits
-    pairs = (("V", floats.v, v[-1], "-"), ("Θ", floats.theta, theta[-1], "--"))
-    for name, ours, theirs, style in pairs:
-        assert theirs is not None  # CELIF layers trace both
-        ax.plot(ours[0, 0], style, color=FLOAT, lw=2.4, alpha=0.6, label=f"{name} float")
-        ax.plot(theirs[0, neuron] * unit, style, color=FIXED, lw=1, label=f"{name} fixed")
-    ax.set_ylabel(f"layer {len(fixed.layers) - 1}, neuron {neuron}")
-    ax.margins(y=0.15)  # room for the legend
-    ax.legend(frameon=False, ncols=4, fontsize=8, loc="upper left")
+def _formats(fixed: FixedNetwork) -> str:
+    columns = inspection.COLUMNS
+    rows = [
+        [html.escape(str(cell)) for cell in inspection.cells(layer)]
+        for layer in inspection.describe(fixed)["layers"]
+    ]
+    numbers = {i for i, name in enumerate(columns) if name not in ("layer", "type", "TE")}
+    return (
+        f"<h2>Formats</h2>{_rows(tuple(columns), rows, numbers)}"
+        f'<p class="note">{html.escape(inspection.KEY)}</p>'
+    )

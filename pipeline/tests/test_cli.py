@@ -26,7 +26,7 @@ from pipeline import cli
 from pipeline.tests.commands import answer, celif, raising
 from training import checkpoint, tasks, trainer
 
-COMMANDS = ("demo", "train", "evaluate", "export", "inspect", "verify", "simulate", "run")
+COMMANDS = ("demo", "train", "evaluate", "export", "inspect", "verify", "report", "simulate", "run")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -63,7 +63,7 @@ def test_verify_climbs_and_measures_the_gap(run_folder: Path) -> None:
     )
     verdicts = {rung["rung"]: rung["verdict"] for rung in said["rungs"]}
     assert verdicts == {0: "equal", 1: "equal", 2: "equal", 3: "equal", 4: "not run"}
-    assert said["gap"]["same_source"]
+    assert said["source"]["equal"]
     assert said["gap"]["samples"] == 40
 
 
@@ -75,6 +75,42 @@ def test_verify_fails_for_another_checkpoint(run_folder: Path, tmp_path: Path) -
         *("--task", "digits", "--samples", 10, "--target", "torch,twin"),
     )
     assert result.exit_code == 1
+
+
+def test_verify_takes_the_samples_of_the_checkpoints_task(run_folder: Path) -> None:
+    said = answer(
+        *("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.pt"),
+        *("--target", "twin", "--samples", 30),
+    )
+    assert said["gap"]["samples"] == 30
+    assert said["gap"]["accuracy_float"] > 0.3
+
+
+def test_strict_verify_ends_with_1_on_an_alarm(
+    run_folder: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.pt")
+    options = ("--samples", 5, "--target", "twin")
+    assert end_of(*arguments, *options, "--strict").code == 0
+    monkeypatch.setattr("pipeline.alarms.LEAST_AGREEMENT", 1.1)
+    alarmed = end_of(*arguments, *options)
+    assert alarmed.code == 0
+    assert "warning: network predictions: " in alarmed.error
+    assert end_of(*arguments, *options, "--strict").code == 1
+
+
+def test_report_writes_a_page_of_the_verification(run_folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    said = answer(
+        *("report", run_folder / "net.net", "--against", run_folder / "run" / "last.pt"),
+        *("--samples", 20, "--target", "torch,twin", "-o", page),
+    )
+    assert said["page"] == str(page)
+    text = page.read_text(encoding="utf-8")
+    for words in ("checkpoint, quantised again", "What the integers change", "Formats", "Training"):
+        assert words in text
+    assert text.count("<svg") == 3
+    assert page.with_suffix(".png").stat().st_size > 10_000
 
 
 def test_evaluate_knows_checkpoints_and_exports(run_folder: Path) -> None:
