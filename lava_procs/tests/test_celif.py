@@ -15,7 +15,7 @@ from hw_tests import oracle
 from hw_tests.tests.worked import WORKED_CASES
 from lava_procs import CELIF
 from lava_procs.celif.models import PyCELIFModelFixed, PyCELIFModelFloat
-from lava_procs.supervise import supervise
+from lava_procs.supervise import Job, supervise
 from lava_procs.tests.harness import drive, loop
 from training import reference
 from training.dynamics import Params
@@ -162,7 +162,7 @@ def test_every_var_can_be_read_after_a_run_in_lava(layer, rng, tag, tmp_path):
         process.v.set(np.arange(6))
         return found | {"v after set": process.v.get()}
 
-    found = supervise(work, what="Var.get", timeout=60, folder=str(tmp_path))
+    [found] = supervise([Job(work, "Var.get", 60, str(tmp_path))])
     expected = loop(layer, acc)
     if tag == "fixed_pt":
         np.testing.assert_array_equal(found["v"], expected.v[:, -1])

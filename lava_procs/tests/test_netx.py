@@ -12,7 +12,7 @@ from lava.proc.io.source import RingBuffer as Source
 from export import ModelError, NetxError, simulate, write_netx
 from export.random_nets import random_network
 from lava_procs import Network, probes
-from lava_procs.supervise import supervise
+from lava_procs.supervise import Job, supervise
 from lava_procs.watch import run_watched
 
 CUBA = {"threshold": 0.5, "current_decay": 0.3, "voltage_decay": 0.1}
@@ -48,10 +48,12 @@ def outputs(make, data, folder, tag="fixed_pt", on_network=False):
         source, sink = Source(data=data), Sink(shape=network.out.shape, buffer=steps)
         source.s_out.connect(network.inp)
         network.out.connect(sink.a_in)
-        run_watched(network if on_network else source, steps, Loihi2SimCfg(select_tag=tag))
+        run_cfg = Loihi2SimCfg(select_tag=tag)
+        run_watched(network if on_network else source, steps, run_cfg, str(folder))
         return sink.data.get()
 
-    return supervise(work, what="the network", timeout=60, folder=str(folder))
+    [sent] = supervise([Job(work, "the network", 60, str(folder))])
+    return sent
 
 
 def test_stock_file_gives_the_same_outputs_as_through_lava_dl(stock_file, rng, tmp_path):
