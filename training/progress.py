@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.tasks import CLASS, Objective
+
 WATCH_EVERY = 10
 """Firing rates are taken at every tenth step: the sums would cost a few hundredths of each."""
 
@@ -30,7 +32,7 @@ class Progress:
     loss: float
     score: float
     validation: float | None = None
-    measure: str = "accuracy"
+    objective: Objective = CLASS
     rate: float | None = None
     steps_per_second: float | None = None
     seconds_left: float | None = None

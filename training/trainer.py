@@ -234,7 +234,7 @@ class Trainer(Generic[Net]):
                 self.steps_per_epoch,
                 **self.tally.means("score"),
                 validation=validation,
-                measure=self.task.objective.name,
+                objective=self.task.objective,
                 rate=sum(rates) / len(rates) if rates else None,
                 steps_per_second=speed,
                 seconds_left=(self.total_steps - done) / speed,

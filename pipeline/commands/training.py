@@ -2,88 +2,151 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from pipeline import console
 from pipeline.commands.options import Data, Json, Samples, answer
-from training import tasks
+from training import augment as augmentation
+from training import presets, recipe, tasks
+
+_FROM_PRESET = "Default: the preset's."
 
 
 def train(
-    task: Annotated[str, typer.Option(help=f"What to learn: {', '.join(tasks.NAMES)}.")] = "digits",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run; default runs/TASK.")
+    task: Annotated[
+        str | None, typer.Option(help=f"What to learn: {', '.join(tasks.NAMES)}; default digits.")
     ] = None,
-    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "64,88,88",
-    epochs: Annotated[int, typer.Option(min=1)] = 100,
-    batch: Annotated[int, typer.Option(min=1)] = 64,
-    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-3,
-    dropout: Annotated[float, typer.Option(help="On inputs and first spikes.")] = 0.1,
-    seed: int = 0,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"Task, network and recipe by name: {', '.join(presets.NAMES)}."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run; default runs/NAME.")
+    ] = None,
+    hidden: Annotated[
+        str | None, typer.Option(help=f"Widths of the hidden layers. {_FROM_PRESET}")
+    ] = None,
+    recurrent: Annotated[
+        bool | None, typer.Option(help="All hidden layers but the last feed back to themselves.")
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="Decay of the threshold.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help=_FROM_PRESET)] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Samples a step, in all.")] = None,
+    lr: Annotated[float | None, typer.Option(help="(Peak) learning rate.")] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help=f"Of the rate: {', '.join(recipe.SCHEDULES)}.")
+    ] = None,
+    decay: Annotated[float | None, typer.Option(help="Factor of the schedule step.")] = None,
+    decay_every: Annotated[int | None, typer.Option(help="Epochs between two steps.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of AdamW.")] = None,
+    clip: Annotated[float | None, typer.Option(help="Largest norm of a gradient.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="On inputs and first spikes.")] = None,
+    tied_dropout: Annotated[
+        bool | None, typer.Option(help="One mask for all steps, not a fresh one at each.")
+    ] = None,
+    augment: Annotated[
+        str | None, typer.Option(help=f"Of images: {', '.join(augmentation.NAMES)}.")
+    ] = None,
+    average: Annotated[
+        float | None, typer.Option(help="Decay of a moving average of the weights, e.g. 0.999.")
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Stop after so many epochs without a better validation.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Default 0.")] = None,
     data: Data = None,
-    resume: Annotated[bool, typer.Option(help="Go on from the run's last checkpoint.")] = False,
+    download: Annotated[bool, typer.Option(help="Fetch MNIST into --data if need be.")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Go on from the run's last checkpoint, with its own options.")
+    ] = False,
+    devices: Annotated[int, typer.Option(min=1, help="Processes that share each batch.")] = 1,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")
+    ] = "auto",
+    save_minutes: Annotated[float, typer.Option(help="Between checkpoints in an epoch.")] = 5,
+    save_steps: Annotated[int | None, typer.Option(min=1, help="The same, in steps.")] = None,
+    tensorboard: Annotated[bool, typer.Option(help="Log for TensorBoard, too.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train a network; checkpoints and metrics go to the run's folder."""
-    from training import memory, trainer
+    from pipeline import jobs
 
-    try:
-        widths = tuple(int(n) for n in hidden.split(","))
-    except ValueError:
-        raise ValueError(f"--hidden: expected numbers such as 64,88,88, got {hidden!r}") from None
-    memory.keep_freed_memory()
-    loaded = tasks.load(task, data)
-    out = Path("runs", task) if out is None else out
-    recipe = trainer.Recipe(epochs=epochs, batch=batch, lr=lr, seed=seed)
-    net = trainer.start(loaded, widths, recipe, dropout=dropout)
-    if not resume and (out / trainer.LAST).exists():
-        raise FileExistsError(f"{out}: holds a run already; add --resume or choose another --out")
-    with console.training_bar() as bar:
-        training = trainer.Trainer(net, loaded, recipe, out, bar)
-        if resume and training.resume():
-            console.say(f"resumed after epoch {len(training.history)}")
-        net = training.run()
-    result = {
-        "parameters": net.num_parameters,
-        "checkpoint": str(out / trainer.LAST),
-        **training.history[-1],
-    }
-    console.say(
-        f"{net.num_parameters:,} parameters, validation {result['validation']:.2%}: "
-        f"{result['checkpoint']}"
+    if task is not None and preset is not None:
+        raise ValueError("train: expected --task or --preset, got both")
+    name = preset or task or "digits"
+    out = Path("runs", name) if out is None else out
+    chosen = jobs.base(task or preset, out, resume)
+    if task is not None:
+        chosen = replace(chosen, task=task)
+    if hidden is not None:
+        chosen = replace(chosen, hidden=jobs.widths(hidden))
+    chosen = jobs.changed(
+        chosen,
+        {
+            **{"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule, "decay": decay},
+            **{"decay_every": decay_every, "weight_decay": weight_decay, "clip": clip},
+            **{"augment": augment, "average": average, "patience": patience, "seed": seed},
+        },
+        {"recurrent": recurrent, "beta": beta, "dropout": dropout, "tied_dropout": tied_dropout},
     )
-    answer(result, as_json)
+    if download and data is not None:
+        tasks.download(data)
+    job = jobs.Job(chosen, data, out, resume, save_minutes, save_steps, tensorboard, as_json)
+    jobs.start(job, devices, device)
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Checkpoint or exported netx file.")],
-    task: Annotated[str, typer.Option(help=f"One of {', '.join(tasks.NAMES)}.")] = "digits",
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Checkpoints, exported netx files.")
+    ],
+    task: Annotated[
+        str | None,
+        typer.Option(help=f"One of {', '.join(tasks.NAMES)}; default the checkpoint's, or digits."),
+    ] = None,
     data: Data = None,
     samples: Samples = None,
     as_json: Json = False,
 ) -> None:
     """Test accuracy: of a checkpoint in float, of a netx file in the integer twin."""
+    from training import checkpoint
+
+    if task is None:
+        floats = [model for model in models if model.suffix == ".pt"]
+        task = checkpoint.read(floats[0]).get("task", "digits") if floats else "digits"
+    loaded = tasks.load(task, data)
+    test = tasks.Split(loaded.test.x[:samples], loaded.test.y[:samples])
+    measure, results = loaded.objective.name, []
+    for model in models:
+        result: dict[str, Any] = {"model": str(model), "task": task, "samples": len(test)}
+        result |= _measure(model, test, loaded.objective)
+        counted = f", {sum(result['saturations']):,} saturations" if "saturations" in result else ""
+        score = loaded.objective.text(result[measure])
+        console.say(
+            f"{model}: {result['kind']}, {len(test)} test samples, {measure} {score}{counted}"
+        )
+        results.append(result)
+    answer(results[0] if len(results) == 1 else {"models": results}, as_json)
+
+
+def _measure(model: Path, test: tasks.Split, objective: tasks.Objective) -> dict[str, Any]:
+    """What a file of either kind gets right."""
     from export import read_netx
     from pipeline.samples import run_twin
     from training import checkpoint, trainer
 
-    test = tasks.load(task, data).test
-    test = tasks.Split(test.x[:samples], test.y[:samples])
-    result: dict[str, Any] = {"kind": "float", "samples": len(test)}
     if model.suffix == ".pt":
-        result["accuracy"] = trainer.evaluate(checkpoint.load(model), test)
-        counted = ""
-    else:
-        trace = run_twin(read_netx(model), test.x.numpy())
-        hits = trace.predictions == test.y.numpy()
-        result |= {"kind": "fixed", "accuracy": float(hits.mean())}
-        result["saturations"] = trace.saturations
-        counted = f", {sum(trace.saturations or ()):,} saturations"
-    console.say(
-        f"{model}: {result['kind']}, {len(test)} test samples, "
-        f"accuracy {result['accuracy']:.2%}{counted}"
-    )
-    answer(result, as_json)
+        net = checkpoint.load_module(model)
+        score = trainer.evaluate(net, test, objective=objective)
+        return {"kind": "float", objective.name: score}
+    if objective is not tasks.CLASS:
+        raise ValueError(
+            f"{model}: expected a task of classes to judge a netx file by, got one of "
+            f"{objective.name}"
+        )
+    trace = run_twin(read_netx(model), test.x.numpy())
+    hits = trace.predictions == test.y.numpy()
+    return {"kind": "fixed", "accuracy": float(hits.mean()), "saturations": trace.saturations or []}

@@ -38,6 +38,10 @@ class Objective:
     readout: str = "mean"
     lower_is_better: bool = False
 
+    def text(self, score: float) -> str:
+        """A score to be read: a share in percent, an error as a number."""
+        return f"{score:.5f}" if self.lower_is_better else f"{score:.2%}"
+
     def better(self, new: float, old: float) -> bool:
         """Whether ``new`` is at least as good as ``old``."""
         return new <= old if self.lower_is_better else new >= old

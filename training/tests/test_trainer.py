@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import asdict, replace
 
@@ -10,40 +11,21 @@ import torch
 
 from training import Network, checkpoint, trainer
 from training.tasks import Split, Task
+from training.tests.bursts import (
+    RECIPE,
+    assert_same_history,
+    assert_same_weights,
+    bursts,
+    train,
+    weights,
+)
+from training.tests.test_checkpoint import VERSION_1
 from training.trainer import BEST, LAST, METRICS, Progress, Recipe, Trainer, evaluate, start
-
-RECIPE = Recipe(epochs=3, batch=16, seed=4)
 
 
 @pytest.fixture
 def task() -> Task:
-    """Two classes: an early and a late burst; the last batch of an epoch is not full."""
-    generator = torch.Generator().manual_seed(0)
-
-    def split(n: int) -> Split:
-        y = torch.arange(n) % 2
-        x = 0.3 * torch.rand(n, 1, 10, generator=generator)
-        x[y == 0, 0, :5] += 1
-        x[y == 1, 0, 5:] += 1
-        return Split(x, y)
-
-    return Task("bursts", split(56), split(20), split(20), classes=2)
-
-
-def train(task: Task, out, recipe: Recipe = RECIPE, report=lambda progress: None) -> Trainer:
-    run = Trainer(start(task, (6, 5), recipe, dropout=0.2), task, recipe, out, report)
-    run.resume()
-    run.run()
-    return run
-
-
-def weights(net: Network) -> list[torch.Tensor]:
-    return [p.detach().clone() for p in net.parameters()]
-
-
-def assert_same_weights(a: Network, b: Network) -> None:
-    for one, two in zip(weights(a), weights(b), strict=True):
-        assert torch.equal(one, two)
+    return bursts()
 
 
 def test_same_seed_gives_the_same_weights(task, tmp_path):
@@ -74,22 +56,98 @@ class Interrupted(Exception):
     pass
 
 
-@pytest.mark.parametrize("epoch", [0, 1, 2], ids="in-epoch-{}".format)
-def test_interrupted_run_resumes_to_the_same_bits(task, tmp_path, epoch):
-    undisturbed = train(task, tmp_path / "whole")
+def cut_short(task: Task, out, recipe: Recipe, epoch: int, **options) -> None:
+    """A run that ends after three steps of an epoch, of which the last was not saved."""
 
     def interrupt(progress: Progress) -> None:
-        if (progress.epoch, progress.step) == (epoch, 2):
+        if (progress.epoch, progress.step) == (epoch, 3):
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        train(task, tmp_path / "cut", report=interrupt)
+        train(task, out, recipe, interrupt, **options)
+
+
+CUTS = {
+    "first-epoch": (0, None, {}),
+    "last-epoch": (2, None, {}),
+    "first-epoch-saved": (0, 1, {}),
+    "last-epoch-saved": (2, 2, {}),
+    "averaged": (1, 2, {"average": 0.8}),
+    "shifted": (1, 2, {"augment": "shift"}),
+    "turned": (1, None, {"augment": "affine"}),
+}
+
+
+@pytest.mark.parametrize(("epoch", "save_steps", "options"), CUTS.values(), ids=CUTS.keys())
+def test_interrupted_run_resumes_to_the_same_bits(task, tmp_path, epoch, save_steps, options):
+    recipe = replace(RECIPE, **options)
+    undisturbed = train(task, tmp_path / "whole", recipe)
+    cut_short(task, tmp_path / "cut", recipe, epoch, save_steps=save_steps)
     torch.manual_seed(99)  # what a new process would find is another state
-    resumed = train(task, tmp_path / "cut")
+    seen: list[Progress] = []
+    resumed = train(task, tmp_path / "cut", recipe, seen.append, save_steps=save_steps)
+    saved = 0 if save_steps is None else 2
+    assert (seen[0].epoch, seen[0].step) == (epoch, saved + 1)
     assert_same_weights(resumed.net, undisturbed.net)
+    assert_same_history(resumed, undisturbed)
     assert all(len(epoch["rates"]) == 2 for epoch in resumed.history)
-    for a, b in zip(resumed.history, undisturbed.history, strict=True):
-        assert a | {"seconds": 0} == b | {"seconds": 0}
+    ours, theirs = (checkpoint.read(tmp_path / n / LAST)["weights"] for n in ("whole", "cut"))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_checkpoints_in_an_epoch_come_by_the_clock(task, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(checkpoint, "save", lambda path, net, **_: written.append(path.name))
+    train(task, tmp_path, replace(RECIPE, epochs=1), save_minutes=0)
+    assert written == [LAST] * 3 + [BEST, LAST]
+    written.clear()
+    train(task, tmp_path, replace(RECIPE, epochs=1), save_minutes=None)
+    assert written == [BEST, LAST]
+
+
+@pytest.mark.parametrize(
+    ("scores", "epochs"),
+    [
+        ((0.5, 0.9, 0.7, 0.8, 0.95), 4),
+        ((0.5, 0.6, 0.7, 0.8, 0.9), 5),
+        ((0.5, 0.4, 0.5, 0.3, 0.2), 5),
+    ],
+    ids=["falls-back", "rises", "equal-is-better"],
+)
+def test_patience_ends_a_run_that_gets_no_better(task, tmp_path, monkeypatch, scores, epochs):
+    given = iter(scores)
+    monkeypatch.setattr(trainer, "evaluate", lambda net, split, **options: next(given))
+    recipe = replace(RECIPE, epochs=5, patience=2)
+    run = train(task, tmp_path, recipe)
+    assert len(run.history) == epochs
+    assert len(train(task, tmp_path, recipe).history) == epochs, "resumed, it is still at its end"
+
+
+def test_run_of_version_1_goes_on(task, tmp_path):
+    undisturbed = train(task, tmp_path / "whole")
+    cut_short(task, tmp_path / "cut", RECIPE, epoch=2)
+    content = checkpoint.read(tmp_path / "cut" / LAST)
+    old = {name: value for name, value in content.items() if name not in ("kind", "tally")}
+    old |= {"celif": 1, "random": content["random"][0]}
+    known = ("epochs", "batch", "lr", "warmup", "weight_decay", "clip", "seed")
+    old["recipe"] = {name: old["recipe"][name] for name in known}
+    old["network"] = {name: old["network"][name] for name in VERSION_1}
+    torch.save(old, tmp_path / "cut" / LAST)
+    assert_same_weights(train(task, tmp_path / "cut").net, undisturbed.net)
+
+
+def test_any_module_is_trained(task, tmp_path):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(10, 2))
+    recipe = Recipe(epochs=8, batch=16, lr=0.05)
+    run = Trainer(net, task, recipe, tmp_path)
+    assert evaluate(run.run(), task.test) > 0.9
+    assert run.history[-1]["rates"] == []
+    again = Trainer(
+        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(10, 2)), task, recipe, tmp_path
+    )
+    assert again.resume()
+    assert_same_weights(again.run(), net)
 
 
 def test_finished_run_is_not_trained_again(task, tmp_path):
@@ -123,7 +181,16 @@ def test_metrics_say_what_was_trained_and_how_it_went(task, tmp_path):
     assert metrics["recipe"] == asdict(RECIPE)
     assert metrics["history"] == run.history
     assert len(run.history) == 3
-    assert set(run.history[0]) >= {"loss", "accuracy", "validation", "skipped"}
+    assert set(run.history[0]) >= {"loss", "accuracy", "validation", "skipped", "rates"}
+    with (tmp_path / "metrics.csv").open() as f:
+        rows = list(csv.DictReader(f))
+    assert [int(row["epoch"]) for row in rows] == [1, 2, 3]
+    assert [float(row["validation"]) for row in rows] == [h["validation"] for h in run.history]
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["network"] == run.net.config
+    assert config["recipe"] == asdict(RECIPE)
+    assert config["machine"]["versions"]["torch"] == torch.__version__.split("+")[0]
+    assert set(config["machine"]) >= {"commit", "cpu", "python", "date"}
 
 
 def test_training_learns(task, tmp_path):
@@ -158,6 +225,9 @@ def test_progress_counts_epochs_and_steps(task, tmp_path):
     ]
     assert all((p.epochs, p.steps) == (2, 4) for p in seen)
     assert [p.validation is not None for p in seen] == [False] * 4 + [True] + [False] * 4 + [True]
+    assert all(p.rate is not None and 0 < p.rate < 1 for p in seen)
+    assert all(p.steps_per_second is not None and p.steps_per_second > 0 for p in seen)
+    assert seen[-1].seconds_left == 0 < seen[0].seconds_left
 
 
 def test_loss_that_is_no_number_is_an_error(task, tmp_path):

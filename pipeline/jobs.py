@@ -1,0 +1,165 @@
+"""A training as the command line asks for it, in this process or in several."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+from torch.multiprocessing import ProcessExitedException
+
+from pipeline import console, exits
+from pipeline.commands.options import answer
+from training import checkpoint, distributed, memory, presets, tasks, trainer
+from training.distributed import Group
+from training.presets import Preset
+from training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to train, and where to keep it; plain values, so that other processes can have it."""
+
+    preset: Preset
+    data: Path | None
+    out: Path
+    resume: bool
+    save_minutes: float
+    save_steps: int | None
+    tensorboard: bool
+    as_json: bool
+
+
+def base(name: str | None, out: Path, resume: bool) -> Preset:
+    """What options change: the run to go on with, else a preset or a task by its name."""
+    if resume and (out / trainer.LAST).exists():
+        return _of_run(out / trainer.LAST)
+    if name in ("seq-mnist", "ps-mnist"):
+        return presets.get(f"{name}-88")
+    return presets.get(name or "digits")
+
+
+def _of_run(path: Path) -> Preset:
+    content = checkpoint.read(path)
+    network = dict(content["network"] or {})
+    hidden = tuple(network.pop("hidden", ()))
+    for known_by_the_task in ("in_features", "classes", "steps", "permutation"):
+        network.pop(known_by_the_task, None)
+    return Preset(content["task"], hidden, Recipe(**content["recipe"]), network)
+
+
+def changed(preset: Preset, recipe: dict[str, Any], network: dict[str, Any]) -> Preset:
+    """The preset with the options that were given, those that are not None."""
+    given = {name: value for name, value in recipe.items() if value is not None}
+    options = {name: value for name, value in network.items() if value is not None}
+    return replace(
+        preset, recipe=replace(preset.recipe, **given), network={**preset.network, **options}
+    )
+
+
+def widths(text: str) -> tuple[int, ...]:
+    """Widths of hidden layers as they are written on the command line."""
+    try:
+        return tuple(int(n) for n in text.split(","))
+    except ValueError:
+        raise ValueError(f"--hidden: expected numbers such as 64,88,88, got {text!r}") from None
+
+
+def start(job: Job, devices: int, kind: str) -> None:
+    """Train in this process, as one of torchrun's, or in ``devices`` new ones."""
+    if kind == "auto":
+        kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if not job.resume and (job.out / trainer.LAST).exists():
+        raise FileExistsError(
+            f"{job.out}: holds a run already; add --resume or choose another --out"
+        )
+    if distributed.under_torchrun():
+        if devices > 1:
+            raise ValueError(f"--devices: expected 1 under torchrun, got {devices}")
+        device = distributed.local_device(kind, int(os.environ.get("LOCAL_RANK", "0")))
+        with distributed.joined(device) as group:
+            work(group, device, job)
+    elif devices > 1:
+        _launch(job, devices, kind)
+    else:
+        work(Group(), distributed.local_device(kind, 0), job)
+
+
+def _launch(job: Job, devices: int, kind: str) -> None:
+    try:
+        distributed.launch(_work_or_explain, devices, kind, job)
+    except ProcessExitedException as ended:
+        if ended.exit_code < 0:  # by a signal, so that it could not explain itself
+            console.fail(f"the run failed: process {ended.error_index} was killed")
+        raise typer.Exit(max(ended.exit_code, exits.FAILED_RUN)) from None
+
+
+def _work_or_explain(group: Group, device: torch.device, job: Job) -> None:
+    try:
+        work(group, device, job)
+    except Exception as error:
+        if group.rank > 0:
+            # What stops all processes is explained by the first, and the others are ended.
+            time.sleep(2)
+        sys.exit(exits.explain(error))
+
+
+def work(group: Group, device: torch.device, job: Job) -> None:
+    """Train, as one process of a group; the first shows how it goes and what came out."""
+    memory.keep_freed_memory()
+    first, preset = group.rank == 0, job.preset
+    task = tasks.load(preset.task, job.data)
+    net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
+    tensorboard = job.tensorboard
+    if tensorboard and importlib.util.find_spec("tensorboard") is None:
+        tensorboard = False
+        if first:
+            console.warn(
+                "tensorboard is not installed: pip install 'celif-lava[tensorboard]'; the same "
+                f"numbers are in {job.out / 'metrics.csv'}"
+            )
+    with console.training_bar() if first else console.training_bar(quiet=True) as bar:
+        training = trainer.Trainer(
+            net,
+            task,
+            preset.recipe,
+            job.out,
+            bar,
+            save_minutes=job.save_minutes,
+            save_steps=job.save_steps,
+            tensorboard=tensorboard,
+        )
+        if job.resume and training.resume() and first:
+            step = f" and step {training.tally.step}" if training.tally.step else ""
+            console.say(f"resumed after epoch {len(training.history)}{step}")
+        net = training.run()
+    if first:
+        _tell(job, net.num_parameters, training)
+
+
+def _tell(job: Job, parameters: int, training: trainer.Trainer[Any]) -> None:
+    last, best = training.history[-1], training.best_epoch
+    text = training.task.objective.text
+    assert best is not None  # a run has at least an epoch
+    result = {
+        "parameters": parameters,
+        "checkpoint": str(job.out / trainer.LAST),
+        "best": str(job.out / trainer.BEST),
+        "best_epoch": best + 1,
+        "epochs": len(training.history),
+        "recipe": asdict(training.recipe),
+        **last,
+    }
+    console.say(
+        f"{parameters:,} parameters, validation {text(last['validation'])}: {result['checkpoint']}"
+    )
+    if best + 1 != len(training.history):
+        score = text(training.history[best]["validation"])
+        console.say(f"best: {score} after epoch {best + 1}: {result['best']}")
+    answer(result, job.as_json)
