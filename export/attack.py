@@ -119,11 +119,19 @@ def _alone(
     return peaks.largest.get((0, bound.register)) if peaks else None
 
 
+def _hidden(layer: Layer) -> str:
+    if layer.input_exp:
+        return "its inputs are messages of the layer before it"
+    if layer.neurons * layer.inputs > MATRIX_MAX:
+        return "its matrix is too large to write out"
+    return "the twin does not show it"
+
+
 def _why(layer: Layer, reached: Reached, bound: RegisterBound) -> str | None:
     """Why a bound was not approached by the layer alone, if it was not."""
     ratio = reached.alone_ratio
     if ratio is None:
-        return f"{reached.register} was not attacked: the twin does not show it, or it is too large"
+        return f"{reached.register} of the layer alone was not attacked: {_hidden(layer)}"
     if ratio * NEAR >= 1:
         return None
     if not bound.safe:
@@ -160,14 +168,16 @@ def attack(
     """
     certificate = certificate or certify(net)
     rng, ranges = np.random.default_rng(seed), input_ranges(net)
-    single = [
-        search_layer(layer, *ends, net.steps, rng)
-        for layer, ends in zip(net.layers, ranges, strict=False)
-    ]
+    single = {
+        # Messages of a layer before it stand for fractions: such a layer has no inputs of its own.
+        i: search_layer(layer, *ends, net.steps, rng)
+        for i, (layer, ends) in enumerate(zip(net.layers, ranges, strict=False))
+        if layer.input_exp == 0
+    }
     whole = search_network(net, list(single[0].inputs.values()), rounds, rng)
     layers = []
     for i, (layer, bounds) in enumerate(zip(net.all_layers, certificate.layers, strict=True)):
-        peaks = single[i] if i < len(single) else None
+        peaks = single.get(i)
         reached = tuple(
             Reached(
                 b.register,
@@ -179,5 +189,5 @@ def attack(
         )
         notes = (_why(layer, r, b) for r, b in zip(reached, bounds.registers, strict=True))
         layers.append(LayerAttack(layer.name, reached, tuple(n for n in notes if n)))
-    saturations = whole.saturations + sum(peaks.saturations for peaks in single)
+    saturations = whole.saturations + sum(peaks.saturations for peaks in single.values())
     return AttackReport(tuple(layers), saturations)

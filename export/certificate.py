@@ -6,12 +6,13 @@ register    what is bounded                                                limit
 sum         |synaptic sum| of mantissas times inputs, as Lava carries it   32 bits
 V, Θ        membrane and threshold of a CE-LIF neuron before saturation    ±(2²³ − 1)
 U, V        current and membrane of a CUBA neuron before wrap, saturation  ±(2²³ − 1)
+σ, message  sum and message of a sigma-delta neuron before wrap, cut       32 bits, 16 bits
 readout     |sum over a sample|                                            32 bits
 ==========  =============================================================  =====================
 
-Bounds of V and Θ are proven in :mod:`export.intervals`. Each layer is bounded for every sequence of
-inputs in its range, not only for those that the layers before it can send; so a layer's bound
-holds in any network, and does not depend on the weights of others.
+Bounds are proven in :mod:`export.intervals` and :mod:`export.slayer_bounds`. Each layer is bounded
+for every sequence of inputs in its range, not only for those that the layers before it can send; so
+a layer's bound holds in any network, and does not depend on the weights of others.
 """
 
 from __future__ import annotations
@@ -22,17 +23,27 @@ from typing import Any
 
 import numpy as np
 
-from export import cuba, loihi2
-from export.cuba import CubaParams
-from export.fixed_point import saturate
-from export.intervals import intervals
-from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer, ModelError, ReadoutLayer
+from export import loihi2
+from export.intervals import arriving_extremes, intervals
+from export.model import (
+    CelifLayer,
+    CubaLayer,
+    FixedNetwork,
+    Layer,
+    ModelError,
+    ReadoutLayer,
+    SigmaDeltaLayer,
+)
+from export.sigma_delta import MESSAGE_MAX
+from export.slayer_bounds import cuba_states, sigma_delta_states
 
 _CHANGE = {
     "sum": "use fewer input bits, fewer inputs or smaller weights",
     "V": "make weights and biases {factor} times smaller, or use fewer input bits",
     "U": "make the weights {factor} times smaller",
     "Θ": "make TE, or weights and biases, {factor} times smaller, or lower β",
+    "σ": "make weights and biases {factor} times smaller, or use shorter samples",
+    "message": "make weights and biases {factor} times smaller, or use shorter samples",
     "readout": "use fewer weight bits, or shorter samples",
 }
 
@@ -150,7 +161,8 @@ def _at(register: str, values: np.ndarray, limit: int, lane: np.ndarray) -> Regi
 def _sums(layer: Layer, low: int, high: int) -> RegisterBound:
     least, most = layer.extremes(low, high)
     worst = np.maximum(np.abs(least), np.abs(most))[:, None]
-    return _at("sum", worst, loihi2.SUM_MAX >> layer.sum_shift, np.arange(layer.neurons))
+    limit = loihi2.SUM_MAX >> max(loihi2.SYNAPSE_SHIFT, layer.sum_shift - layer.sum_exp)
+    return _at("sum", worst, limit, np.arange(layer.neurons))
 
 
 def _celif(layer: CelifLayer, low: int, high: int) -> tuple[RegisterBound, ...]:
@@ -161,27 +173,19 @@ def _celif(layer: CelifLayer, low: int, high: int) -> tuple[RegisterBound, ...]:
     )
 
 
-def _cuba(layer: CubaLayer, low: int, high: int, steps: int) -> tuple[RegisterBound, ...]:
-    """U and V rise with their old values and the sum; a V that decays is not above threshold."""
-    least, most = layer.extremes(low, high)
-    bias = layer.spread(layer.bias_mant.astype(np.int64) << loihi2.CURRENT_SHIFT)
-    p = CubaParams(layer.du, layer.dv, layer.vth, bias)
-    threshold = layer.vth << loihi2.CURRENT_SHIFT
-    u_low = u_high = v_low = v_high = np.zeros(layer.neurons, np.int64)
-    u, v = (np.empty((layer.neurons, steps), np.int64) for _ in range(2))
-    for t in range(steps):
-        u_low, u_high = cuba.current(least, u_low, p), cuba.current(most, u_high, p)
-        u[:, t] = np.maximum(np.abs(u_low), np.abs(u_high))
-        # Where U may wrap, its bound says so; V goes on with all that one turn can make of it.
-        wraps, turn = u[:, t] > loihi2.STATE_MAX, 2 * cuba.HALF_TURN
-        u_low = np.where(wraps, np.minimum(u_low + turn, -loihi2.STATE_MAX), u_low)
-        u_high = np.where(wraps, np.maximum(u_high - turn, cuba.HALF_TURN), u_high)
-        v_low = cuba.membrane(u_low, np.minimum(v_low, 0), p)
-        v_high = cuba.membrane(u_high, np.clip(v_high, 0, threshold), p)
-        v[:, t] = np.maximum(np.abs(v_low), np.abs(v_high))
-        v_low, v_high = saturate(v_low), saturate(v_high)
-    each = np.arange(layer.neurons)
-    return _at("U", u, loihi2.STATE_MAX, each), _at("V", v, loihi2.STATE_MAX, each)
+def _slayer(
+    layer: CubaLayer | SigmaDeltaLayer, low: int, high: int, steps: int
+) -> tuple[RegisterBound, ...]:
+    ends, each = arriving_extremes(layer, low, high), np.arange(layer.neurons)
+    if isinstance(layer, CubaLayer):
+        u, v = cuba_states(layer, *ends, steps)
+        return _at("U", u, loihi2.STATE_MAX, each), _at("V", v, loihi2.STATE_MAX, each)
+    sigma, message = sigma_delta_states(layer, *ends, steps)
+    return (
+        _at("σ", sigma, loihi2.SUM_MAX, each),
+        # The largest message may be one that was cut.
+        _at("message", message, MESSAGE_MAX - 1, each),
+    )
 
 
 def _readout(layer: ReadoutLayer, steps: int) -> RegisterBound:
@@ -194,11 +198,11 @@ def _readout(layer: ReadoutLayer, steps: int) -> RegisterBound:
 
 def certify_layer(layer: Layer, low: int, high: int, steps: int) -> LayerCertificate:
     """Bounds of one layer for every sequence of ``steps`` inputs in ``low``..``high``."""
-    registers = (_sums(layer, low, high),)
+    registers: tuple[RegisterBound, ...] = (_sums(layer, low, high),)
     if isinstance(layer, CelifLayer):
         registers += _celif(layer, low, high)
-    elif isinstance(layer, CubaLayer):
-        registers += _cuba(layer, low, high, steps)
+    elif isinstance(layer, (CubaLayer, SigmaDeltaLayer)):
+        registers += _slayer(layer, low, high, steps)
     elif isinstance(layer, ReadoutLayer):
         registers += (_readout(layer, steps),)
     else:

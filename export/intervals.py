@@ -46,6 +46,7 @@ import numpy as np
 
 from export import fixed_point, loihi2
 from export.fixed_point import IntParams, State
+from export.layer import Layer
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model import CelifLayer
 from training import compiled
@@ -196,9 +197,15 @@ def _lanes(layer: CelifLayer, least: np.ndarray, most: np.ndarray) -> np.ndarray
     return np.unique(np.stack([row, least, most]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
+def arriving_extremes(layer: Layer, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest sum that reaches each neuron; inputs are in ``low``..``high``."""
+    least, most = layer.extremes(low, high)
+    return least >> layer.sum_exp, most >> layer.sum_exp
+
+
 def intervals(layer: CelifLayer, low: int, high: int) -> Intervals:
     """Intervals of a layer for every sequence of inputs in ``low``..``high``."""
-    least, most = layer.extremes(low, high)
+    least, most = arriving_extremes(layer, low, high)
     lane = _lanes(layer, least, most)
     neuron = np.unique(lane, return_index=True)[1]
 
@@ -208,6 +215,7 @@ def intervals(layer: CelifLayer, low: int, high: int) -> Intervals:
 
     p = IntParams(*map(each, layer.params))
     te = np.ascontiguousarray(layer.te[neuron // layer.positions], np.int64)
-    ends = [np.empty(te.shape, np.int64) for _ in range(4)]
-    _scan(te, each(least), each(most), p, _depth(layer.alpha_mant), *ends)
-    return Intervals(*ends, lane)
+    v_low, v_high, theta_low, theta_high = (np.empty(te.shape, np.int64) for _ in range(4))
+    ends = Intervals(v_low, v_high, theta_low, theta_high, lane)
+    _scan(te, each(least), each(most), p, _depth(layer.alpha_mant), *ends[:4])
+    return ends

@@ -19,7 +19,7 @@ from export.adversary import Aim, driving_inputs
 from export.encoding import Encoding
 from export.fixed_point import IntParams
 from export.intervals import intervals
-from export.model import CelifLayer, CubaLayer, FixedNetwork, needed_gap
+from export.model import CelifLayer, FixedNetwork, SigmaDeltaLayer, SpikingLayer, needed_gap
 from export.twin import simulate
 
 MATRIX_MAX = 1 << 25
@@ -52,9 +52,12 @@ class Peaks:
             part = x[start : start + _BATCH]
             trace = simulate(self.net, part, trace=True)
             self.saturations += sum(trace.saturations or ())
-            for register, layers in (("V", trace.v), ("Θ", trace.theta)):
-                for i, values in enumerate(layers or ()):
-                    if values is not None:
+            for i, layer in enumerate(self.net.layers):
+                # The twin gives σ of a sigma-delta layer for its V, and messages for its spikes.
+                graded = isinstance(layer, SigmaDeltaLayer)
+                names = {"σ": trace.v, "message": trace.spikes} if graded else {"V": trace.v}
+                for register, seen in (*names.items(), ("Θ", trace.theta)):
+                    if seen is not None and (values := seen[i]) is not None:
                         self._note((i, register), np.abs(values).max((1, 2)), part)
             if self.net.readout is not None:
                 place = len(self.net.layers), "readout"
@@ -66,7 +69,7 @@ class Peaks:
             self.largest[place], self.inputs[place] = int(values[best]), x[best]
 
 
-def alone(layer: CelifLayer | CubaLayer, low: int, high: int, steps: int) -> FixedNetwork:
+def alone(layer: SpikingLayer, low: int, high: int, steps: int) -> FixedNetwork:
     """A network of one layer, with inputs in ``low``..``high``."""
     encoding = Encoding(layer.inputs, 1.0, max(high, -low).bit_length(), low < 0)
     return FixedNetwork((replace(layer, lag=1),), None, steps, needed_gap((layer,)), encoding, {})
@@ -135,7 +138,7 @@ def _driven(layer: CelifLayer, low: int, high: int) -> Iterator[np.ndarray]:
 
 
 def search_layer(
-    layer: CelifLayer | CubaLayer, low: int, high: int, steps: int, rng: np.random.Generator
+    layer: SpikingLayer, low: int, high: int, steps: int, rng: np.random.Generator
 ) -> Peaks:
     """Search the inputs in ``low``..``high`` of a layer alone."""
     peaks = Peaks(alone(layer, low, high, steps))

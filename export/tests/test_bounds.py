@@ -62,6 +62,7 @@ REGIMES = st.fixed_dictionaries(
         "alpha_mant": st.sampled_from([0, 1, 2048, 3700, 4095]),
         "beta_mant": st.sampled_from([0, 2000, 4055, 4095]),
         "te_exp": st.integers(4, 12),
+        "weight_exp": st.sampled_from([-8, 1, 9]),  # from always saturating to never
         "theta0_int": st.sampled_from([-3000, -1, 0, 1, 1229, 60_000]),
     }
 )
@@ -189,6 +190,26 @@ def test_unsafe_layers_are_told_from_safe_ones(rng, saturating):
     trace = simulate(network, rng.integers(0, 16, (4, 3, 20)), trace=True)
     assert bound.safe == (trace.saturations == [0]) == (not saturating)
     assert trace.spikes[0].any()
+
+
+def test_unrolling_ends_where_a_register_saturates():
+    # V gains 4095 « 7 a step and saturates at the 17th; at the next, Θ = Θ0 − V = 0, where the
+    # unclipped V would make it −0.5 million: below what the layer reaches.
+    steps = 18
+    te = np.zeros((1, steps), int)
+    te[0, -1] = -1
+    layer = worked_layer(
+        te=te,
+        alpha_mant=4095,
+        theta0_int=STATE_MAX,
+        weight=np.array([[0]]),
+        bias_mant=np.array([4095]),
+        bias_exp=7,
+    )
+    trace = simulate(alone(layer, 0, 1, steps), np.zeros((1, 1, steps), int), trace=True)
+    assert trace.saturations[0] > 0
+    assert trace.theta[0][0, 0, -1] == 0
+    assert_within(intervals(layer, 0, 1), trace.v[0], trace.theta[0])
 
 
 def test_threshold_alone_can_be_unsafe():
