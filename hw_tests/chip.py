@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,17 @@ def use_loihi(**options: Any) -> None:
     """Choose the chip of target ``loihi2``, by the arguments of :class:`lava_procs.Loihi`."""
     _options.clear()
     _options.update(options)
+
+
+@contextmanager
+def using_loihi(**options: Any) -> Iterator[None]:
+    """:func:`use_loihi`, for a while."""
+    former = dict(_options)
+    use_loihi(**options)
+    try:
+        yield
+    finally:
+        use_loihi(**former)
 
 
 def why_no_loihi2() -> str | None:

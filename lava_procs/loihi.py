@@ -135,7 +135,10 @@ def _check_slurm(partition: str | None, board: str | None) -> None:
     if partition is None and board is None:
         return
     command = ["sinfo", "--noheader", "--Node", "--format=%N %R %T"]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ValueError(f"SLURM: expected sinfo to list the boards, found {error}") from None
     rows = [line.split() for line in answer.stdout.splitlines() if len(line.split()) == 3]
     for name, wanted, column in (("board", board, 0), ("partition", partition, 1)):
         if wanted is None:

@@ -18,7 +18,7 @@ from export import FixedNetwork, ModelError, simulate
 from export.model import CubaLayer
 from export.random_nets import random_network
 from hw_tests import ladder
-from hw_tests.chip import use_loihi, why_no_loihi2
+from hw_tests.chip import using_loihi, why_no_loihi2
 from hw_tests.tests.calls import calls
 from hw_tests.trace import assert_same_trace, firing_rates
 from lava_procs import (
@@ -138,13 +138,10 @@ def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
 @pytest.mark.usefixtures("with_model")
 def test_rung_4_runs_and_notices_a_chip_that_differs(net: FixedNetwork, x: np.ndarray) -> None:
     def rung_4(**options: Any) -> ladder.Result:
-        use_loihi(**options)
-        try:
+        with using_loihi(**options):
             results = ladder.climb(net, x[:1], ["loihi2"])
-            [result] = [result for result in results if result.rung == ladder.CHIP]
-            return result
-        finally:
-            use_loihi()
+        [result] = [result for result in results if result.rung == ladder.CHIP]
+        return result
 
     assert rung_4(board="og-02").verdict == "equal"
     wrong = rung_4(board="og-02", adapter_steps=(0, 0))

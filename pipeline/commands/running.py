@@ -7,6 +7,15 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline import console
+from pipeline.commands.chip_options import (
+    AdapterSteps,
+    Board,
+    Generation,
+    Host,
+    Hybrid,
+    Partition,
+    chip_options,
+)
 from pipeline.commands.options import Data, Input, Json, Net, Output, Samples, TaskOption, answer
 
 
@@ -36,16 +45,72 @@ def run(
     input: Input = None,
     samples: Samples = 4,
     precision: Literal["fixed", "float"] = "fixed",
+    target: Annotated[
+        Literal["lava", "loihi2"], typer.Option(help="This CPU, or a Loihi 2.")
+    ] = "lava",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Lava networks side by side; 0: as many as cores.")
+    ] = 1,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds; default by size.")] = None,
+    heartbeat: Annotated[
+        float, typer.Option(min=0, help="Seconds that a step may take before the run is ended.")
+    ] = 60,
     output: Output = None,
+    probe: Annotated[
+        str | None, typer.Option(help="Write only some of v,theta,s to the trace.")
+    ] = None,
+    layers: Annotated[
+        str | None, typer.Option(help="Write only these layers, such as 0,2, to the trace.")
+    ] = None,
+    host: Host = None,
+    partition: Partition = None,
+    board: Board = None,
+    generation: Generation = None,
+    hybrid: Hybrid = False,
+    adapter_steps: AdapterSteps = None,
     as_json: Json = False,
 ) -> None:
-    """Run a netx file in Lava on this CPU."""
+    """Run a netx file in Lava, on this CPU or on a Loihi 2."""
+    from lava_procs import Loihi
     from lava_procs import run as run_lava
     from pipeline import samples as inputs
 
+    if output is None and (probe is not None or layers is not None):
+        raise ValueError("--probe, --layers: expected with --output, which they are written to")
+    chip = chip_options(
+        target == "loihi2",
+        host=host,
+        partition=partition,
+        board=board,
+        generation=generation,
+        hybrid=hybrid,
+        adapter_steps=adapter_steps,
+    )
     x, y = inputs.load(task, data, input, samples)
     with console.progress_bar("steps") as report:
-        trace = run_lava(net, x, precision=precision, timeout=timeout, progress=report)
+        trace = run_lava(
+            net,
+            x,
+            precision=precision,
+            timeout=timeout,
+            heartbeat=heartbeat,
+            workers=workers or None,
+            trace=output is not None,
+            probe=None if probe is None else _names(probe),
+            layers=None if layers is None else _numbers(layers),
+            progress=report,
+            target=Loihi(**chip) if target == "loihi2" else "lava",
+        )
     inputs.save_trace(trace, output)
     answer(inputs.summary(trace, y), as_json)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(name) for name in _names(text)]
+    except ValueError:
+        raise ValueError(f"--layers: expected numbers such as 0,2, got {text!r}") from None

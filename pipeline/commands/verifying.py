@@ -9,6 +9,15 @@ import numpy as np
 import typer
 
 from pipeline import console, exits
+from pipeline.commands.chip_options import (
+    AdapterSteps,
+    Board,
+    Generation,
+    Host,
+    Hybrid,
+    Partition,
+    chip_options,
+)
 from pipeline.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
 
 if TYPE_CHECKING:
@@ -87,10 +96,28 @@ def verify(
     lava_samples: LavaSamples = 4,
     target: Target = None,
     strict: Strict = False,
+    host: Host = None,
+    partition: Partition = None,
+    board: Board = None,
+    generation: Generation = None,
+    hybrid: Hybrid = False,
+    adapter_steps: AdapterSteps = None,
     as_json: Json = False,
 ) -> None:
     """Compare a file with its checkpoint, climb the parity ladder, measure the gap to float."""
-    climbed = _climb(net, against, task, data, input, samples, lava_samples, target)
+    from hw_tests.chip import using_loihi
+
+    chip = chip_options(
+        "loihi2" in (target or ""),
+        host=host,
+        partition=partition,
+        board=board,
+        generation=generation,
+        hybrid=hybrid,
+        adapter_steps=adapter_steps,
+    )
+    with using_loihi(**chip):
+        climbed = _climb(net, against, task, data, input, samples, lava_samples, target)
     answer(climbed.result.to_dict(), as_json)
     _end(climbed.result, target, strict)
 
