@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from export import fixed_point, simulate
-from export.model import CelifLayer
+from export import simulate
 from export.random_nets import random_network
+from hw_tests.plain import run_plain
+from hw_tests.trace import compare, firing_rates
 from training import Network, functional
 
 
@@ -70,25 +71,10 @@ def twin_equals_step(steps: int = 60) -> None:
     net = random_network(rng, (9, 17), steps)
     x = rng.integers(0, 16, (3, net.encoding.channels, steps))
     trace = simulate(net, x, trace=True)
-    if trace.spikes is None or trace.v is None or trace.theta is None:
-        raise RedTest("the twin: expected a trace, got none")
-    inputs = x.astype(np.int64)
-    for i, layer in enumerate(net.layers):
-        assert isinstance(layer, CelifLayer)
-        rest = np.zeros((len(x), layer.neurons), np.int64)
-        state = fixed_point.State(rest + layer.params.theta0_int, rest, rest)
-        states = []
-        for t in range(steps):
-            sums = inputs[:, :, t] @ layer.weight.T.astype(np.int64)
-            state = fixed_point.step(sums, layer.te[:, t].astype(np.int64), state, layer.params)
-            states.append(state)
-        for name, found in (("theta", trace.theta), ("v", trace.v), ("s", trace.spikes)):
-            expected = np.stack([getattr(state, name) for state in states], -1)
-            equal = np.array_equal(expected, np.asarray(found[i]))
-            require(equal, f"the twin's {name} of layer {i} differs from the step")
-        inputs = np.stack([state.s for state in states], -1)
-        rate = inputs.mean()
+    for i, rate in enumerate(firing_rates(trace)):
         require(0.02 < rate < 0.9, f"parity case: layer {i} expected to fire, got {rate:.3f}")
+    outcome = compare(run_plain(net, x), trace)
+    require(not outcome.mismatches, f"the twin differs from the step: {outcome.first}")
 
 
 def check() -> None:

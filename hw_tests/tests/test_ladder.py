@@ -14,9 +14,10 @@ import pytest
 from export import FixedNetwork, ModelError, Trace, read_netx, simulate, to_netx
 from hw_tests.backends import run_quantised
 from hw_tests.ladder import RUNGS, climb, rung
+from hw_tests.plain import run_plain
 from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.trace import assert_same_trace, firing_rates
-from hw_tests.voices import run_oracle, run_plain
+from hw_tests.voices import run_oracle
 from training import tasks, trainer
 
 
