@@ -1,0 +1,9 @@
+"""The bring-up kit: what someone needs who writes the neuron for a chip.
+
+A specification in prose, the step as a listing, and golden vectors to compare with.
+"""
+
+from hw_tests.golden.check import Outcome, check
+from hw_tests.golden.kit import write_kit
+
+__all__ = ["Outcome", "check", "write_kit"]

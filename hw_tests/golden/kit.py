@@ -1,0 +1,108 @@
+"""Writing the kit: documents, cases, and a manifest of what everything should be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export import FixedNetwork, write_netx
+from hw_tests.golden import documents
+from hw_tests.golden.cases import Case, unit_cases
+from hw_tests.golden.vectors import (
+    csv_text,
+    flat_csv,
+    npy_bytes,
+    npz_bytes,
+    parameters_text,
+    vectors,
+)
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+NETWORK = "network"
+"""The case of the given network."""
+
+
+def random_input(net: FixedNetwork, samples: int) -> np.ndarray:
+    """Graded spikes over the whole range, the same at every call, for who has no samples."""
+    low, high = net.encoding.range
+    shape = (samples, net.encoding.channels, net.steps)
+    return np.random.default_rng(0).integers(low, high + 1, shape)
+
+
+def _write_case(case: Case, folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True)
+    arrays = vectors(case.net, case.x)
+    write_netx(case.net, folder / "net.net")
+    (folder / "parameters.json").write_text(parameters_text(case.net), encoding="utf-8")
+    (folder / "input.npy").write_bytes(npy_bytes(arrays["input"]))
+    for name, columns in (("input", ("sample", "channel", "k")), ("logits", ("sample", "class"))):
+        (folder / f"{name}.csv").write_text(flat_csv(arrays[name], columns), encoding="utf-8")
+    (folder / "trace.npz").write_bytes(npz_bytes(arrays))
+    (folder / "trace.csv").write_text(csv_text(case.net, arrays), encoding="utf-8")
+    samples, _, steps = arrays["input"].shape
+    return {
+        "name": case.name,
+        "about": case.about,
+        "samples": samples,
+        "steps": steps,
+        "layers": [layer.kind for layer in case.net.all_layers],
+    }
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _fill(folder: Path, cases: list[Case]) -> dict[str, Any]:
+    """Write everything but the manifest; return the manifest."""
+    net = cases[-1].net
+    (folder / "SPECIFICATION.md").write_text(documents.specification(net), encoding="utf-8")
+    (folder / "LISTING.md").write_text(documents.listings(net), encoding="utf-8")
+    (folder / "README.md").write_text(documents.readme(cases), encoding="utf-8")
+    about = [_write_case(case, folder / "cases" / case.name) for case in cases]
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        "format": FORMAT,
+        "cases": about,
+        "sha256": {path.relative_to(folder).as_posix(): digest(path) for path in files},
+    }
+
+
+def write_kit(net: FixedNetwork, x: np.ndarray, folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Write the bring-up kit of a network and return its manifest.
+
+    Parameters
+    ----------
+    net
+        The network in integers.
+    x
+        Samples (batch, channel, time) of which it gives golden vectors.
+    folder
+        What to create; a kit that is there already is replaced, anything else is left alone.
+    """
+    target = Path(folder)
+    if target.exists() and not (target / MANIFEST).is_file() and any(target.iterdir()):
+        raise FileExistsError(f"{target}: holds something else than a kit; choose another folder")
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{target}: the folder above it does not exist; create it")
+    given = Case(NETWORK, "The given network.", net, net.encode(x))
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft.mkdir()
+    try:
+        manifest = _fill(draft, [*unit_cases(), given])
+        (draft / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        if target.exists():
+            shutil.rmtree(target)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return manifest
