@@ -165,9 +165,7 @@ class ChipSession(Session):
         # A network without its first layers knows nothing of their lag.
         start = self.fixed.layers[-1].lag
         late = [start + steps for steps in self.late]
-        readout = self.network(
-            adapters, skip_layers=self.on_chip, late=late, input_message_bits=0
-        )
+        readout = self.network(adapters, skip_layers=self.on_chip, late=late, input_message_bits=0)
         leave = adapters.NxToPyAdapter(shape=network.out.shape)
         network.out.connect(leave.inp)
         leave.out.connect(readout.inp)

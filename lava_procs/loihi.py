@@ -25,6 +25,7 @@ _ASK_INTEL = (
     "install Intel's lava-loihi into this Python; members of INRC get it "
     "(http://neuromorphic.intel.com, inrc_interest@intel.com)"
 )
+_BROUGHT = "install Intel's lava-loihi, which brings it"
 
 
 class LoihiMissingError(ImportError):
@@ -166,17 +167,17 @@ class Piece:
 def pieces(chip: Loihi | None = None) -> list[Piece]:
     """Everything that a run on the chip needs, found or not; nothing is imported or started."""
     chip = Loihi() if chip is None else chip
-    modules = {
-        "Intel's extension of Lava": "lava.utils.loihi2_profiler",
+    parts = {
         "the compiler for neurocores": "lava.magma.compiler.subcompilers.nc.ncproc_compiler",
         "models for neurocores": "lava.magma.core.model.nc.model",
         "models for embedded processors": "lava.magma.core.model.c.model",
         "adapters between host and chip": "lava.proc.embedded_io.spike",
         "probes of on-chip state": "lava.utils.loihi2_state_probes",
     }
-    found = [
-        Piece(f"{name} ({module})", _present(module), _ASK_INTEL)
-        for name, module in modules.items()
+    extension = "lava.utils.loihi2_profiler"  # what lava.utils.loihi.is_installed looks for
+    found = [Piece(f"Intel's extension of Lava ({extension})", _present(extension), _ASK_INTEL)]
+    found += [
+        Piece(f"{name} ({module})", _present(module), _BROUGHT) for name, module in parts.items()
     ]
     if chip.address:
         command, why = "ping", "Lava pings the host before it uses it; install ping on this machine"
