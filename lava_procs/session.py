@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.source import RingBuffer
@@ -168,6 +169,9 @@ class Session:
 
     def simulate(self) -> None:
         """Build the network, feed it, run it: in the worker."""
+        # A fork has none of torch's threads: reading a file with wide layers, which multiplies
+        # matrices to check their sums, would wait for them without end.
+        torch.set_num_threads(1)
         source = self.source()
         network = Network(net_config=self.path, steps=self.steps, probe=f"{self.folder}/layer")
         source.s_out.connect(network.inp)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from export import FixedNetwork, ModelError, NetxError, Trace, simulate, write_netx
 from export.model import CubaLayer, Encoding
@@ -43,6 +44,14 @@ def test_fixed_run_equals_twin(rng, tmp_path):
     assert_alive(expected)
     assert found.logits.dtype == np.int64
     assert found.spikes[0].dtype == np.int8
+
+
+def test_wide_layer_runs_after_torch_has_used_its_threads(rng):
+    """The worker, a fork without these threads, checks sums of 3,000 inputs by a product."""
+    net = random_network(rng, (3000, 4), 6)
+    x = rng.integers(0, 16, (1, 2, 6))
+    torch.mm(torch.rand(600, 600), torch.rand(600, 600))
+    assert_same_trace(simulate(net, x, trace=True), run(net, x, heartbeat=30))
 
 
 def test_float_run_equals_torch_bit_for_bit(rng):
