@@ -210,6 +210,15 @@ def certify_layer(layer: Layer, low: int, high: int, steps: int) -> LayerCertifi
     return LayerCertificate(layer.name, layer.kind, registers)
 
 
+def no_safe_format(layer: CelifLayer, low: int, high: int) -> ModelError:
+    """The error for a layer that even its fewest fractional bits, those of ``layer``, overflow."""
+    worst = certify_layer(layer, low, high, layer.te.shape[1]).tightest
+    return ModelError(
+        f"{layer.name}: no number of fractional bits keeps V and Θ within their registers: even "
+        f"with {layer.fraction_bits}, {worst}; {worst.change}, or pass calibration data"
+    )
+
+
 def input_ranges(net: FixedNetwork) -> list[tuple[int, int]]:
     """Smallest and largest input of each layer of ``net``, the readout included."""
     return [net.encoding.range, *(layer.output_range for layer in net.layers)][
