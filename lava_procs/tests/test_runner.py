@@ -48,7 +48,7 @@ def test_fixed_run_equals_twin(rng, tmp_path):
 
 def test_wide_layer_runs_after_torch_has_used_its_threads(rng):
     """The worker, a fork without these threads, checks sums of 3,000 inputs by a product."""
-    net = random_network(rng, (3000, 4), 6)
+    net = random_network(rng, (3000, 24), 6)
     x = rng.integers(0, 16, (1, 2, 6))
     torch.mm(torch.rand(600, 600), torch.rand(600, 600))
     assert_same_trace(simulate(net, x, trace=True), run(net, x, heartbeat=30))
