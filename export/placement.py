@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from export.chip import Chip
 from export.demand import Demand, Held
@@ -166,23 +166,36 @@ def most(limit: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _even(total: int, parts: int) -> Iterator[int]:
-    """``total`` in ``parts`` numbers that differ by one at most, the larger first."""
+class Part(NamedTuple):
+    """What a core holds of a layer, and how many cores hold as much."""
+
+    channels: int
+    positions: int
+    cores: int
+
+
+def _even(total: int, parts: int) -> list[tuple[int, int]]:
+    """``total`` in ``parts`` numbers that differ by one at most, as (number, how often)."""
     share, more = divmod(total, parts)
-    return (share + (i < more) for i in range(parts))
+    return [(n, times) for n, times in ((share + 1, more), (share, parts - more)) if times]
 
 
-def split(layer: Demand, chip: Chip) -> list[tuple[int, int]]:
-    """Parts (channels, positions) of a layer, one for each core; none if no neuron fits."""
+def split(layer: Demand, chip: Chip) -> list[Part]:
+    """The cores of a layer, the fuller first; none if not even one neuron fits."""
     together = most(layer.channels, lambda n: _on_a_core(layer, n, layer.positions, chip))
     if together:
         cores = -(-layer.channels // together)
-        return [(n, layer.positions) for n in _even(layer.channels, cores)]
+        return [Part(n, layer.positions, times) for n, times in _even(layer.channels, cores)]
     apart = most(layer.positions, lambda n: _on_a_core(layer, 1, n, chip))
     if not apart:
         return []
-    parts = list(_even(layer.positions, -(-layer.positions // apart)))
-    return [(1, n) for _ in range(layer.channels) for n in parts]
+    parts = _even(layer.positions, -(-layer.positions // apart))
+    return [Part(1, n, times * layer.channels) for n, times in parts]
+
+
+def cores_of(layer: Demand, chip: Chip) -> int:
+    """How many cores a layer takes."""
+    return sum(part.cores for part in split(layer, chip))
 
 
 def shortages(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> tuple[Shortage, ...]:
@@ -190,10 +203,9 @@ def shortages(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> tuple[Sho
     alone = [s for layer in layers for s in _of_a_neuron(layer, chip)]
     if alone:
         return tuple(alone)
-    parts = [split(layer, chip) for layer in layers]
-    if sum(map(len, parts)) <= chips * chip["cores"]:
+    if sum(cores_of(layer, chip) for layer in layers) <= chips * chip["cores"]:
         return ()
-    return (_of_the_board(layers, parts, chip, chips),)
+    return (_of_the_board(layers, chip, chips),)
 
 
 def place(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> Placement:
@@ -208,9 +220,10 @@ def place(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> Placement:
         raise DoesNotFit(missing)
     cores: list[Core] = []
     for i, layer in enumerate(layers):
-        for channels, positions in split(layer, chip):
+        for channels, positions, times in split(layer, chip):
             held = layer.held(channels, positions, chip)
-            cores.append(Core(len(cores), i, channels, positions, held))
+            first = len(cores)
+            cores += (Core(first + n, i, channels, positions, held) for n in range(times))
     return Placement(chip, chips, tuple(layers), tuple(cores))
 
 
@@ -232,20 +245,19 @@ def _of_a_neuron(layer: Demand, chip: Chip) -> Iterator[Shortage]:
         yield Shortage(limit, layer.name, alone.total, chip["core_bytes"], about, of_a_neuron=True)
 
 
-def _of_the_board(
-    layers: Sequence[Demand], parts: list[list[tuple[int, int]]], chip: Chip, chips: int
-) -> Shortage:
+def _of_the_board(layers: Sequence[Demand], chip: Chip, chips: int) -> Shortage:
     """The limit for which the cores run out: one resource alone, or else their number."""
     cores = chips * chip["cores"]
+    parts = [split(layer, chip) for layer in layers]
     per_layer = {
         "neurons": [layer.neurons for layer in layers],
         **{limit: [0] * len(layers) for limit in LIMITS.values()},
     }
     for i, layer in enumerate(layers):
-        for part in parts[i]:
-            held = layer.held(*part, chip)
+        for channels, positions, times in parts[i]:
+            held = layer.held(channels, positions, chip)
             for name, limit in LIMITS.items():
-                per_layer[limit][i] += getattr(held, name)
+                per_layer[limit][i] += times * getattr(held, name)
     room = {name: cores * chip["core_bytes"] for name in per_layer}
     room["neurons"] = cores * chip["neurons_per_core"]
     excess = {name: sum(per_layer[name]) / room[name] for name in per_layer}
@@ -255,6 +267,6 @@ def _of_the_board(
         unit = "neurons" if limit == "neurons" else f"bytes of {limit.removesuffix(' bytes')}"
         about = f"{unit}, all layers on {cores:,} cores"
         return Shortage(limit, layers[largest].name, sum(per_layer[limit]), room[limit], about)
-    largest = max(range(len(layers)), key=lambda i: len(parts[i]))
-    needed = sum(map(len, parts))
-    return Shortage("cores", layers[largest].name, needed, cores, "cores, all layers")
+    taken = [sum(part.cores for part in of) for of in parts]
+    largest = taken.index(max(taken))
+    return Shortage("cores", layers[largest].name, sum(taken), cores, "cores, all layers")

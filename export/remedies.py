@@ -20,7 +20,7 @@ import numpy as np
 from export import loihi2
 from export.chip import Chip
 from export.demand import Demand, TeDemand, with_te, with_weight_bits
-from export.placement import Shortage, most, shortages, split
+from export.placement import Shortage, cores_of, most, shortages
 from export.te import Cosine, Table
 
 Layers = tuple[Demand, ...]
@@ -116,7 +116,7 @@ def _minimal(levels: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _cores(layers: Layers, chip: Chip) -> int:
-    return sum(len(split(layer, chip)) for layer in layers)
+    return sum(cores_of(layer, chip) for layer in layers)
 
 
 def _of_formats(layers: Layers, chip: Chip, chips: int) -> list[Remedy]:

@@ -19,14 +19,28 @@ import typer
 
 from pipeline import console as console
 from pipeline import exits
-from pipeline.commands.chip import fit
+from pipeline.commands.chip import fit, golden
 from pipeline.commands.demo import demo
+from pipeline.commands.doctor import doctor
 from pipeline.commands.exporting import export, inspect
 from pipeline.commands.running import run, simulate
 from pipeline.commands.training import evaluate, train
 from pipeline.commands.verifying import report, verify
 
-COMMANDS = (demo, train, evaluate, export, inspect, verify, report, simulate, run, fit)
+COMMANDS = (
+    demo,
+    train,
+    evaluate,
+    export,
+    inspect,
+    verify,
+    report,
+    simulate,
+    run,
+    fit,
+    golden,
+    doctor,
+)
 """In the order in which ``celif --help`` lists them."""
 
 app = typer.Typer(

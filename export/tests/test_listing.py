@@ -1,5 +1,7 @@
 """The listing, executed, is the step: for every neuron, TE form and corner."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,12 +10,15 @@ from hypothesis import strategies as st
 from export import cuba, fixed_point, listing, programs, sigma_delta
 from export.loihi2 import DECAY_ONE, PHASE_BITS, STATE_MAX
 from export.te import Cosine, Table, pack
+from export.tests.strategies import hypothesis_settings
 
+ROOT = Path(__file__).parents[2]
 states = st.integers(-STATE_MAX, STATE_MAX)
 decays = st.integers(0, DECAY_ONE - 1)
 sums = st.integers(-(1 << 30), 1 << 30)
 
 
+@hypothesis_settings
 @given(
     states, states, st.integers(0, 1), sums, st.integers(0, 24),
     st.integers(-(1 << 15), (1 << 15) - 1), st.integers(0, 31),
@@ -34,6 +39,7 @@ def test_celif_listing_computes_the_step(
     assert written[-1] == expected.s  # what is sent
 
 
+@hypothesis_settings
 @given(
     states, states, st.integers(0, 1), st.integers(-(1 << 24), 1 << 24),
     st.integers(-1, DECAY_ONE - 1), st.integers(0, DECAY_ONE), st.integers(0, (1 << 17) - 1),
@@ -48,6 +54,7 @@ def test_cuba_listing_computes_the_step(u, v, s, acc, du, dv, vth, bias_mant):
     assert (memory["u"], memory["v"], memory["s"]) == tuple(expected)
 
 
+@hypothesis_settings
 @given(
     st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, 1 << 31),
     st.integers(-(1 << 18), 1 << 18), st.integers(-(1 << 18), 1 << 18),
@@ -97,6 +104,7 @@ def test_packed_bytes_may_be_read_as_signed_or_not(rng):
     assert either[0] == either[1]
 
 
+@hypothesis_settings
 @given(states, states, st.integers(0, 1), st.integers(-9999, 9999), st.integers(-127, 127))
 def test_no_value_is_wider_than_the_listing_says(theta, v, s, acc, te):
     state, whole = (-STATE_MAX, STATE_MAX), (0, DECAY_ONE - 1)
@@ -131,6 +139,14 @@ def test_counts_add_up_to_the_listing():
         counted = listing.counts(program)
         assert counted.pop("all") == len(program) == sum(counted.values())
     assert listing.counts(programs.celif_step())["multiply"] == 3
+
+
+def test_lengths_are_those_that_the_documentation_gives():
+    text = " ".join((ROOT / "docs" / "golden.md").read_text(encoding="utf-8").split())
+    table, stock = len(programs.celif_step()), len(programs.cuba_step())
+    packed, cosine = (len(programs.celif_step(form, 8)) - table for form in ("packed", "cosine"))
+    assert f"takes {table} generic instructions" in text
+    assert f"stock LIF takes {stock}. Packed TE adds {packed}, a generated cosine {cosine}." in text
 
 
 def test_every_operation_is_explained_and_counted():
