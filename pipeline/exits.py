@@ -8,6 +8,7 @@ code  meaning
 2     bad input or setup: an option, a file, something not installed; one line says what
 3     the run failed: an error or a timeout in Lava, a training that diverged
 4     incomplete: no difference was found, but a rung that applies did not run
+130   interrupted by Ctrl-C
 ====  ===================================================================================
 """
 

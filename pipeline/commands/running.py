@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal
 
 import typer
@@ -87,7 +89,7 @@ def run(
         adapter_steps=adapter_steps,
     )
     x, y = inputs.load(task, data, input, samples)
-    with console.progress_bar("steps") as report:
+    with console.progress_bar("steps") as report, _interruptible():
         trace = run_lava(
             net,
             x,
@@ -103,6 +105,16 @@ def run(
         )
     inputs.save_trace(trace, output)
     answer(inputs.summary(trace, y), as_json)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Say, on Ctrl-C, that nothing goes on; the exit code is typer's, 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.fail("interrupted; every process of the run is ended")
+        raise
 
 
 def _names(text: str) -> list[str]:

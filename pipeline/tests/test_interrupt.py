@@ -1,0 +1,50 @@
+"""Ctrl-C in the middle of a run, as a shell sends it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+import pipeline
+from export import write_netx
+from export.random_nets import random_network
+
+
+def test_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    write_netx(random_network(rng, (4,), 100), tmp_path / "net.net")
+    np.save(tmp_path / "x.npy", rng.integers(0, 16, (400, 2, 100)))  # minutes of steps
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    home = Path(pipeline.__file__).parent.parent
+    code = "from pipeline.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", "net.net", "--input", "x.npy", "--samples", "400"]
+    celif = psutil.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(home)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        # Guard, tracker, worker, manager, runtime service, input, synapse, neurons, ...
+        deadline = time.monotonic() + 120
+        while len(below := celif.children(recursive=True)) < 8 and time.monotonic() < deadline:
+            assert celif.poll() is None, celif.stderr.read()
+            time.sleep(0.1)
+        assert len(below) >= 8
+        celif.send_signal(signal.SIGINT)
+        _, said = celif.communicate(timeout=60)
+    finally:
+        if celif.poll() is None:
+            celif.kill()
+    assert celif.returncode == 130
+    assert said.strip() == "celif: interrupted; every process of the run is ended"
+    assert not [process for process in below if process.is_running()]
+    assert list(temporary.glob("celif-*")) == []
