@@ -1,0 +1,62 @@
+"""The fit of every kind of layer: placed, and its operations counted synapse by synapse."""
+
+import json
+
+import numpy as np
+import pytest
+
+from export.energy import fan_out
+from export.fit import fit
+from hw_tests.golden.cases import unit_cases
+from hw_tests.golden.vectors import parameters_text, vectors
+from hw_tests.tests.second_voice import synapses
+
+CASES = {case.name: case for case in unit_cases()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_layer_is_placed(name):
+    case = CASES[name]
+    placed = fit(case.net, x=case.x)
+    assert placed.fits
+    assert len(placed.placement.cores) == len(case.net.all_layers)
+    for core, layer in zip(placed.placement.cores, case.net.all_layers, strict=True):
+        assert core.neurons == layer.neurons
+    assert placed.estimate.step_nj > 0
+
+
+@pytest.mark.parametrize("name", ["convolution", "recurrent", "readout", "delays", "sigma-delta"])
+def test_operations_are_events_at_synapses(name):
+    """Counted anew from the synapses that the second implementation makes of the parameters."""
+    case = CASES[name]
+    layers = [synapses(layer) for layer in json.loads(parameters_text(case.net))["layers"]]
+    for layer, reached in zip(case.net.all_layers, layers, strict=True):
+        hits = np.zeros(layer.inputs, int)
+        for row in reached:
+            for i, _ in row:
+                hits[i] += 1
+        assert fan_out(layer).tolist() == hits.tolist()
+    first = fit(case.net, x=case.x).estimate.layers[0]
+    events = np.count_nonzero(case.x, axis=(0, 2)) @ fan_out(case.net.layers[0])
+    if name == "recurrent":
+        own = np.count_nonzero(vectors(case.net, case.x)["spikes/0"])
+        assert own > 0
+        events += own * case.net.layers[0].neurons
+    steps = case.x.shape[0] * case.x.shape[2]
+    assert first.synops * steps == pytest.approx(events)
+
+
+def test_a_convolution_holds_its_kernels_and_rows_once_a_core():
+    case = CASES["convolution"]
+    (core,) = fit(case.net).placement.cores
+    layer = case.net.layers[0]
+    assert layer.positions > 1
+    assert core.held.synapses == layer.weight.size
+    assert core.held.te == layer.rows * case.net.steps
+    assert core.held.state == 8 * layer.neurons
+
+
+def test_a_recurrent_layer_holds_its_own_weights_too():
+    (core,) = fit(CASES["recurrent"].net).placement.cores
+    assert core.held.synapses == 3 * (3 + 3)
+    assert core.held.axons == 4 * (3 + 3)
