@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test check check-format check-lint check-types format bench experiments \
-    peer-tests wheel-test lock clean distclean
+    fidelity soak peer-tests wheel-test lock clean distclean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -46,6 +46,12 @@ bench: $(BENCH)  ## speed beside lava-dl, snnTorch, SpikingJelly, an LSTM and pl
 
 experiments: $(SETUP)  ## sequential digits over five seeds: float, 8-bit and 4-bit accuracy
 	$(BIN)/python -m benchmarks.experiments
+
+fidelity: $(SETUP)  ## digits, five-fold: accuracy by bits of weights, of TE, of V and Θ; docs/fidelity.md
+	$(BIN)/python -m benchmarks.fidelity
+
+soak: $(SETUP)  ## random networks, a billion neuron steps: twin, step, oracle, training, Lava
+	$(BIN)/python -m benchmarks.soak
 
 peer-tests: $(SETUP)  ## lava-dl's own netx tests, run on our Network
 	$(BIN)/python -m benchmarks.peer_tests
