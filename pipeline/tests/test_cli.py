@@ -26,7 +26,7 @@ from pipeline import cli
 from pipeline.tests.commands import answer, celif, raising
 from training import checkpoint, tasks, trainer
 
-COMMANDS = ("demo", "train", "evaluate", "export", "inspect", "verify", "report", "simulate", "run")
+COMMANDS = tuple(command.__name__ for command in cli.COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
