@@ -203,8 +203,12 @@ def arriving_extremes(layer: Layer, low: int, high: int) -> tuple[np.ndarray, np
     return least >> layer.sum_exp, most >> layer.sum_exp
 
 
-def intervals(layer: CelifLayer, low: int, high: int) -> Intervals:
-    """Intervals of a layer for every sequence of inputs in ``low``..``high``."""
+def intervals(layer: CelifLayer, low: int, high: int, depth: int | None = None) -> Intervals:
+    """Intervals of a layer for every sequence of inputs in ``low``..``high``.
+
+    ``depth`` is for how many steps Θ is unrolled: if None, until V is forgotten; at 0, points 1 and
+    2 of the proof stand alone.
+    """
     least, most = arriving_extremes(layer, low, high)
     lane = _lanes(layer, least, most)
     neuron = np.unique(lane, return_index=True)[1]
@@ -217,5 +221,6 @@ def intervals(layer: CelifLayer, low: int, high: int) -> Intervals:
     te = np.ascontiguousarray(layer.te[neuron // layer.positions], np.int64)
     v_low, v_high, theta_low, theta_high = (np.empty(te.shape, np.int64) for _ in range(4))
     ends = Intervals(v_low, v_high, theta_low, theta_high, lane)
-    _scan(te, each(least), each(most), p, _depth(layer.alpha_mant), *ends[:4])
+    rounds = _depth(layer.alpha_mant) if depth is None else depth
+    _scan(te, each(least), each(most), p, rounds, *ends[:4])
     return ends

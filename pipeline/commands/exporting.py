@@ -37,11 +37,32 @@ def export(
     answer(report.to_dict(), as_json)
 
 
-def inspect(net: Net, as_json: Json = False) -> None:
-    """Show what a netx file holds, after checking all of it."""
+def inspect(
+    net: Net,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Prove how large each register can become.")
+    ] = False,
+    attack: Annotated[
+        bool, typer.Option("--attack", help="Also search for inputs that come near; seconds.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a netx file holds, after checking all of it.
+
+    With --certify or --attack, ends with 1 if a register overflowed or passed its bound, and with
+    4 if neither happened, but it is not proven that none can.
+    """
     from export import read_netx
+    from pipeline.certification import certification, exit_code, show_certification
     from pipeline.inspection import describe, show
 
-    description = describe(read_netx(net))
+    fixed = read_netx(net)
+    description = describe(fixed)
     show(description)
+    result = certification(fixed, attack) if certify or attack else None
+    if result is not None:
+        show_certification(result)
+        description |= result
     answer(description, as_json)
+    if result is not None and (code := exit_code(result)):
+        raise typer.Exit(code)
