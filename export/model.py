@@ -135,8 +135,8 @@ class ReadoutLayer(Layer):
         self._check_mantissas(self.weight_bits)
         checks.integer(self.name, "weight_exp", self.weight_exp, -EXPONENT_MAX, EXPONENT_MAX)
         for field, unset in (("delay_shift", False), ("delay", None), ("weight_rec", None)):
-            if getattr(self, field) is not unset:
-                raise ModelError.about(self.name, field, f"{unset} for a readout", "another")
+            if (value := getattr(self, field)) is not unset:
+                raise ModelError.about(self.name, field, f"{unset} for a readout", value)
         if self.input_exp:
             expected = "spikes before a readout"
             remedy = "end with the sigma-delta block, or put a spiking one after it"

@@ -6,13 +6,24 @@ written here; floats become integers in :mod:`export.quantization`.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 
 import h5py
 import numpy as np
 
-from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer, ReadoutLayer
+from export.model import (
+    CelifLayer,
+    CubaLayer,
+    FixedNetwork,
+    Layer,
+    ReadoutLayer,
+    SigmaDeltaLayer,
+    SpikingLayer,
+)
+from export.netx_synapses import write_flatten, write_synapses
+from export.slayer_layers import SlayerLayer
 from export.te import Cosine
 from training.files import atomic_file
 
@@ -33,6 +44,9 @@ CELIF_FIELDS = {
 }
 READOUT_FIELDS = {"wgtExp": "weight_exp", "wgtBits": "weight_bits"}
 CUBA_FIELDS = {"iDecay": "du", "vDecay": "dv", "vThMant": "vth"}
+SDNN_FIELDS = {"vThMant": "vth"}
+ACTIVATION = "relu"
+"""Of sigma-delta neurons; Lava's knows no other."""
 REF_DELAY = 1
 """SLAYER's refractory delay of CUBA neurons; it knows no other."""
 
@@ -59,8 +73,13 @@ def write_netx(network: FixedNetwork, path: str | os.PathLike[str]) -> None:
     with atomic_file(path) as draft, h5py.File(draft, "w") as f:
         _write_celif_group(f.create_group("celif"), network)
         store = _table_store(f, network.layers)
-        for i, layer in enumerate(network.all_layers):
-            write_layer(f.create_group(f"layer/{i}"), layer, store)
+        places = (f.create_group(f"layer/{i}") for i in itertools.count())
+        before: Layer | None = None
+        for layer in network.all_layers:
+            if before is not None and before.positions > 1 and layer.geometry is None:
+                write_flatten(next(places), before)
+            write_layer(next(places), layer, store)
+            before = layer
 
 
 def _write_celif_group(group: h5py.Group, network: FixedNetwork) -> None:
@@ -77,7 +96,7 @@ def _write_celif_group(group: h5py.Group, network: FixedNetwork) -> None:
 
 
 def _table_store(
-    f: h5py.File, layers: tuple[CelifLayer | CubaLayer, ...]
+    f: h5py.File, layers: tuple[SpikingLayer, ...]
 ) -> Callable[[CelifLayer], h5py.Dataset]:
     """Give each TE table one home under /te; a layer may be the first rows of a wider one's."""
     tables: list[tuple[CelifLayer, h5py.Dataset]] = []
@@ -114,15 +133,12 @@ def _mantissa_type(bits: int) -> type[np.signedinteger]:
 def write_layer(
     group: h5py.Group, layer: Layer, store_te: Callable[[CelifLayer], h5py.Dataset]
 ) -> None:
-    """Write one layer as a netx ``dense`` group."""
-    group.create_dataset("type", (1,), "S10", [b"dense"])
-    group["shape"] = np.array([layer.neurons])
-    group["inFeatures"], group["outFeatures"] = layer.inputs, layer.neurons
+    """Write one layer as netx has them: synapses, neurons."""
+    write_synapses(group, layer)
     group["lag"], group["delayShift"] = layer.lag, layer.delay_shift
     neuron = group.create_group("neuron")
     neuron["type"] = np.bytes_(layer.kind)
     if isinstance(layer, CelifLayer):
-        group["weight"] = layer.weight.astype(np.int8)
         group["bias"] = layer.bias_mant.astype(np.int16)
         _write_fields(neuron, layer, CELIF_FIELDS)
         neuron["te"] = store_te(layer)
@@ -131,15 +147,15 @@ def write_layer(
         if isinstance(layer.te_form, Cosine):
             neuron["teWave"] = layer.te_form.wave.astype(_mantissa_type(layer.te_bits))
     elif isinstance(layer, ReadoutLayer):
-        group["weight"] = layer.weight.astype(np.int8)
         group["bias"] = layer.bias.astype(np.int32)
         _write_fields(neuron, layer, READOUT_FIELDS)
-    elif isinstance(layer, CubaLayer):
-        group["weight"] = layer.weight.astype(np.float32)
-        if layer.bias_mant.any():
-            group["bias"] = layer.bias_mant.astype(np.float32)
+    elif isinstance(layer, SlayerLayer) and layer.bias_mant.any():
+        group["bias"] = layer.bias_mant.astype(np.float32)
+    if isinstance(layer, CubaLayer):
         neuron["iDecay"], neuron["vDecay"], neuron["vThMant"] = layer.du + 1, layer.dv, layer.vth
         neuron["refDelay"], neuron["gradedSpike"] = REF_DELAY, False
+    elif isinstance(layer, SigmaDeltaLayer):
+        neuron["vThMant"], neuron["activation"] = layer.vth, np.bytes_(ACTIVATION)
 
 
 def _write_fields(neuron: h5py.Group, layer: Layer, fields: dict[str, str]) -> None:

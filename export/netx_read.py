@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,30 @@ from typing import Any
 import h5py
 import numpy as np
 
-from export.checks import ModelError
 from export.encoding import Encoding
 from export.loihi2 import DECAY_ONE, HOLD_MAX, STEPS_MAX
-from export.model import CelifLayer, CubaLayer, FixedNetwork, Layer, ReadoutLayer
-from export.netx import CELIF_FIELDS, CUBA_FIELDS, READOUT_FIELDS, REF_DELAY, VERSION, NetxError
+from export.model import (
+    CelifLayer,
+    CubaLayer,
+    FixedNetwork,
+    Layer,
+    ReadoutLayer,
+    SigmaDeltaLayer,
+    needed_gap,
+)
+from export.netx import (
+    ACTIVATION,
+    CELIF_FIELDS,
+    CUBA_FIELDS,
+    READOUT_FIELDS,
+    REF_DELAY,
+    SDNN_FIELDS,
+    VERSION,
+    NetxError,
+)
+from export.netx_synapses import FLATTEN, read_synapses
+from export.netx_values import AGAIN, Values
 from export.te import DENSE, ENCODINGS, Cosine, Form, Table
-
-# Where in its layer's group a field stands, if not under its own name.
-_PLACES = {
-    field: f"neuron/{dataset}"
-    for fields in (CUBA_FIELDS, READOUT_FIELDS, CELIF_FIELDS)
-    for dataset, field in fields.items()
-} | {
-    "te": "neuron/te", "te_form": "neuron/te", "te_wave": "neuron/teWave",
-    "te_hold": "neuron/teHold", "bias_mant": "bias", "delay_shift": "delayShift",
-}  # fmt: skip
-
-_AGAIN = "export the network again with to_netx"
 
 
 def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
@@ -48,15 +53,15 @@ def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
 
 def read_layer(f: h5py.File, i: int, name: str) -> Layer:
     """Read layer ``i`` of an open file, validated, under another name for its errors."""
-    layer = _Reader(f.filename, f).layer(i)
+    layer = _Reader(f.filename, f).layer(f"layer/{i}", f"layer {i}")
     return replace(layer, name=name)
 
 
-class _Reader:
-    """Reads one open file; remembers its name for the errors."""
+class _Reader(Values):
+    """Builds a network from the values of one open file."""
 
     def __init__(self, path: str | os.PathLike[str], f: h5py.File):
-        self.path, self.f = str(path), f
+        super().__init__(path, f)
         # A block that wrote itself has no version; the datasets that are there tell.
         self.version: int | None = None
         self.tables: dict[Any, np.ndarray] = {}
@@ -67,16 +72,17 @@ class _Reader:
             return self.loose_blocks()
         version = self.integer("celif/version")
         if not 1 <= version <= VERSION:
-            remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {_AGAIN}"
+            remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {AGAIN}"
             raise self.error("celif/version", f"1..{VERSION}", str(version), remedy)
         self.version = version
-        layers = [self.layer(i) for i in range(len(self.group("layer")))]
+        layers = self.layers()
         readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None
         if not layers:
-            raise self.error("layer", "a layer that fires", "only a readout", _AGAIN)
-        for i, layer in enumerate(layers):
+            raise self.error("layer", "a layer that fires", "only a readout", AGAIN)
+        for layer in layers:
             if isinstance(layer, ReadoutLayer):
-                raise self.error(f"layer/{i}/neuron/type", "a readout only last", "layers after it")
+                at = f"{self.groups[layer.name]}/neuron/type"
+                raise self.error(at, "a readout only last", "layers after it")
         return self.checked(
             FixedNetwork,
             layers=tuple(layers),
@@ -90,7 +96,7 @@ class _Reader:
 
     def loose_blocks(self) -> FixedNetwork:
         """Blocks that wrote themselves: their input is spikes, their place in time their order."""
-        kinds = [self.text(f"layer/{i}/neuron/type") for i in range(len(self.group("layer")))]
+        kinds = [self.text(f"{at}/neuron/type") for at in self.places()]
         if set(kinds) != {CelifLayer.kind}:
             found = "none: a stock netx file; load it with lava_procs.Network"
             if CelifLayer.kind in kinds:
@@ -98,8 +104,7 @@ class _Reader:
             raise self.error("celif", "the group that export.to_netx writes", found)
         layers: list[CelifLayer] = []
         lag = 1
-        for i in range(len(kinds)):
-            layer = self.layer(i)
+        for layer in self.layers():
             assert isinstance(layer, CelifLayer)
             layers.append(replace(layer, lag=lag))
             lag += 1 - layer.delay_shift
@@ -108,7 +113,7 @@ class _Reader:
             layers=tuple(layers),
             readout=None,
             steps=layers[0].te.shape[1],
-            gap=int(any(layer.delay_shift for layer in layers)),
+            gap=needed_gap(layers),
             encoding=Encoding(layers[0].inputs, 1.0, 1, signed=False),
             digests={},
             path=self.path,
@@ -131,26 +136,53 @@ class _Reader:
             permutation=order if order.size else None,
         )
 
-    def layer(self, i: int) -> Layer:
-        at = f"layer/{i}"
-        self.equal(f"{at}/type", self.text(f"{at}/type"), "dense")
+    def places(self) -> list[str]:
+        """Groups of the layers that have neurons."""
+        places = [f"layer/{i}" for i in range(len(self.group("layer")))]
+        return [at for at in places if self.text(f"{at}/type") != FLATTEN]
+
+    def layers(self) -> list[Layer]:
+        """Every layer; between an image and a dense layer there must be a flattening one."""
+        layers: list[Layer] = []
+        flat = False
+        for i in range(len(self.group("layer"))):
+            at = f"layer/{i}"
+            if self.text(f"{at}/type") == FLATTEN:
+                found = self.array(f"{at}/shape", 1).tolist()
+                self.equal(f"{at}/shape", found, [layers[-1].neurons, 1, 1] if layers else None)
+                flat = True
+                continue
+            layers.append(self.layer(at, f"layer {len(layers)}"))
+            image = len(layers) > 1 and layers[-2].positions > 1
+            expected = FLATTEN if image and layers[-1].geometry is None else "another"
+            if (expected == FLATTEN) != flat:
+                found = FLATTEN if flat else "another"
+                raise self.error(f"layer/{i - 1}/type", f"{expected} before it", found)
+            flat = False
+        if flat or not layers:
+            raise self.error("layer", "a layer that fires", f"only {FLATTEN}", AGAIN)
+        return layers
+
+    def layer(self, at: str, name: str) -> Layer:
+        """The layer of the group ``at``."""
+        self.groups[name] = at
         neuron = self.text(f"{at}/neuron/type")
-        kinds = {"CELIF": self.celif_layer, "CUBA": self.cuba_layer, "READOUT": self.readout_layer}
+        kinds = {
+            "CELIF": self.celif_layer, "CUBA": self.cuba_layer, "SDNN": self.sdnn_layer,
+            "READOUT": self.readout_layer,
+        }  # fmt: skip
         if neuron not in kinds:
             expected, found = ", ".join(kinds), f"{neuron!r}, which no twin can run"
             remedy = "export blocks of these with to_netx, load stock files with lava_procs.Network"
             raise self.error(f"{at}/neuron/type", expected, found, remedy)
-        weight = self.array(f"{at}/weight", 2)
-        self.equal(f"{at}/shape", self.array(f"{at}/shape", 1).tolist(), [len(weight)])
-        self.equal(f"{at}/outFeatures", self.integer(f"{at}/outFeatures"), weight.shape[0])
-        self.equal(f"{at}/inFeatures", self.integer(f"{at}/inFeatures"), weight.shape[1])
+        synapses = read_synapses(self, at)
         return kinds[neuron](
             at,
             {
-                "name": f"layer {i}",
-                "weight": weight,
+                "name": name,
                 "lag": self.integer(f"{at}/lag"),
                 "delay_shift": bool(self.scalar(f"{at}/delayShift", "b")),
+                **synapses,
             },
         )
 
@@ -178,7 +210,7 @@ class _Reader:
         encoding, steps = self.text(f"{at}/teEncoding"), self.integer(f"{at}/teSteps")
         hold = self.integer(f"{at}/teHold")
         if encoding not in ENCODINGS:
-            remedy = f"the file is damaged, {_AGAIN}"
+            remedy = f"the file is damaged, {AGAIN}"
             raise self.error(f"{at}/teEncoding", ", ".join(ENCODINGS), repr(encoding), remedy)
         for name, value, high in (("teHold", hold, HOLD_MAX), ("teSteps", steps, STEPS_MAX)):
             if not 1 <= value <= high:
@@ -213,76 +245,19 @@ class _Reader:
         if not 0 <= fields["du"] <= DECAY_ONE:
             raise self.error(f"{at}/neuron/iDecay", f"0..{DECAY_ONE}", str(fields["du"]))
         fields["du"] -= 1  # Lava's LIF adds it again
-        bias = np.zeros(len(common["weight"]), np.int64)
-        if f"{at}/bias" in self.f:
-            bias = self.array(f"{at}/bias", 1)
+        bias = self.optional_bias(at, common)
         return self.checked(CubaLayer, bias_mant=bias, **fields, **common)
 
-    def checked(self, make: Callable[..., Any], **fields: Any) -> Any:
-        """Construct, and turn a complaint about a field into one about its dataset."""
-        try:
-            return make(**fields)
-        except ModelError as error:
-            owner = {"network": "celif", "input": "celif/input"}.get(
-                error.owner, error.owner.replace(" ", "/")
-            )
-            place = f"{owner}/{_PLACES.get(error.field, error.field)}" if owner else ""
-            found = error.found or str(error)
-            raise self.error(place, error.expected or "a consistent network", found) from None
+    def sdnn_layer(self, at: str, common: dict[str, Any]) -> SigmaDeltaLayer:
+        self.equal(f"{at}/neuron/activation", self.text(f"{at}/neuron/activation"), ACTIVATION)
+        bias = self.optional_bias(at, common)
+        fields = self.fields(at, SDNN_FIELDS)
+        return self.checked(SigmaDeltaLayer, bias_mant=bias, **fields, **common)
 
-    def error(self, name: str, expected: str, found: str, remedy: str = "") -> NetxError:
-        return NetxError(self.path, f"/{name}", expected, found, remedy)
-
-    def equal(self, name: str, found: object, expected: object) -> None:
-        if found != expected:
-            raise self.error(name, str(expected), str(found))
-
-    def dataset(self, name: str, kinds: str) -> h5py.Dataset:
-        """The dataset of that name, whose dtype kind must be among ``kinds``."""
-        found = self.f.get(name)
-        if not isinstance(found, h5py.Dataset):
-            what = "a group" if found is not None else "nothing"
-            raise self.error(name, "a dataset", what, _AGAIN)
-        if found.dtype.kind not in kinds:
-            raise self.error(name, f"a dtype of kind {kinds!r}", f"{found.dtype}")
-        return found
-
-    def group(self, name: str) -> h5py.Group:
-        found = self.f.get(name)
-        if not isinstance(found, h5py.Group) or len(found) == 0:
-            raise self.error(name, "a group with members", "none")
-        return found
-
-    def scalar(self, name: str, kinds: str) -> Any:
-        found = self.dataset(name, kinds)
-        if found.shape not in ((), (1,)):
-            raise self.error(name, "one value", f"shape {found.shape}")
-        return found[()] if found.shape == () else found[0]
-
-    def text(self, name: str) -> str:
-        value = self.scalar(name, "SO")
-        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-    def integer(self, name: str) -> int:
-        return int(self.scalar(name, "iu"))
-
-    def array(self, name: str, ndim: int) -> np.ndarray:
-        """Integers, as int64; stock netx keeps them as floats, which must be whole."""
-        value = self.dataset(name, "iuf")[()]
-        if np.ndim(value) != ndim:
-            raise self.error(name, f"{ndim} axes", f"shape {np.shape(value)}")
-        if not np.isfinite(value).all():
-            remedy = f"the file is damaged, {_AGAIN}"
-            raise self.error(name, "whole numbers", "NaN or infinity", remedy)
-        whole = value.astype(np.int64)
-        if not np.array_equal(whole, value):
-            raise self.error(name, "whole numbers", "fractions")
-        return whole
-
-    def exponent(self, name: str) -> int | np.ndarray:
-        """One exponent for all, or an array of them."""
-        found = self.dataset(name, "iu")
-        return self.array(name, 1) if found.ndim else self.integer(name)
+    def optional_bias(self, at: str, common: dict[str, Any]) -> np.ndarray:
+        if f"{at}/bias" in self.f:
+            return self.array(f"{at}/bias", 1)
+        return np.zeros(len(common["weight"]), np.int64)
 
     def address(self, name: str) -> Any:
         return h5py.h5o.get_info(self.dataset(name, "iu").id).addr

@@ -82,6 +82,10 @@ class SigmaDeltaLayer(SlayerLayer):
         super().__post_init__()
         if self.weight_rec is not None:
             raise ModelError.about(self.name, "weight_rec", "none for sigma-delta neurons", "some")
+        if self.delay is not None:
+            # A spiking layer shifts the sum of its graded inputs; Lava's delayed synapses would
+            # shift those of each delay apart.
+            raise ModelError.about(self.name, "delay", "none for sigma-delta neurons", "some")
         checks.integer(self.name, "vth", self.vth, 0, loihi2.CUBA_VTH_MAX)
         self._per_row("bias_mant", self.bias_mant, -loihi2.SDNN_BIAS_MAX, loihi2.SDNN_BIAS_MAX)
 

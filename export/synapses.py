@@ -115,12 +115,14 @@ def extremes(
     weight: np.ndarray, geometry: Geometry | None, low: int, high: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest sum of every neuron for inputs in ``low``..``high``."""
-    size = weight.shape[1] if geometry is None else geometry.input_shape.size
-    ones = np.ones((1, size))
-    positive, negative = (
-        sums(part, geometry, ones, torch.float64)[0].astype(np.int64)
-        for part in (np.maximum(weight, 0), np.minimum(weight, 0))
-    )
+
+    def total(part: np.ndarray) -> np.ndarray:
+        if geometry is None:
+            return part.sum(1, dtype=np.int64)
+        ones = np.ones((1, geometry.input_shape.size))
+        return sums(part, geometry, ones, torch.float64)[0].astype(np.int64)
+
+    positive, negative = total(np.maximum(weight, 0)), total(np.minimum(weight, 0))
     return positive * low + negative * high, positive * high + negative * low
 
 

@@ -32,7 +32,6 @@ from export.loihi2 import (
     PHASE_BITS,
     WAVE_BITS_MAX,
 )
-from training import encodings
 from training.scaling import mantissa_max
 
 PHASE_ONE = 1 << PHASE_BITS
@@ -44,7 +43,7 @@ Generator = Callable[[int], np.ndarray]
 """Mantissas (row,) of step k; to be called for k = 0, 1, 2, …"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Table:
     """Columns of mantissas, each held for ``hold`` steps, packed two to a byte or not."""
 
@@ -60,9 +59,13 @@ class Table:
         """The form of the first rows."""
         return self
 
+    def repeated(self, times: int) -> Table:
+        """The form of a table in which every row stands so many times."""
+        return self
+
     def same(self, other: Any) -> bool:
         """Whether ``other`` says the same of as many rows as it has."""
-        return isinstance(other, Table) and (self.hold, self.packed) == (other.hold, other.packed)
+        return self == other
 
     def check(self, owner: str, te: np.ndarray, bits: int) -> None:
         """Refuse a table ``te`` of mantissas of ``bits`` bits that this form cannot hold."""
@@ -130,6 +133,10 @@ class Cosine:
         """The form of the first rows."""
         return Cosine(self.increment[:rows], self.wave)
 
+    def repeated(self, times: int) -> Cosine:
+        """The form of a table in which every row stands so many times."""
+        return Cosine(np.repeat(self.increment, times), self.wave)
+
     def same(self, other: Any) -> bool:
         """Whether ``other`` says the same of as many rows as it has."""
         return (
@@ -191,16 +198,19 @@ ENCODINGS = ("table", "packed", "cosine")
 """What ``te_encoding`` and the file may say."""
 
 
-def cosine(turns: np.ndarray, exp: int, bits: int, wave_bits: int = WAVE_BITS) -> Cosine:
-    """The generator of waves of ``turns`` a step, with mantissas of ``bits`` bits."""
+def increments(turns: np.ndarray) -> np.ndarray:
+    """Phase increments of waves of ``turns`` a step."""
     # cos is even and repeats: any frequency is one of half a turn or less.
     fraction = np.abs(turns - np.rint(turns))
-    increment = np.rint(fraction * PHASE_ONE).astype(np.int64)
+    return np.rint(fraction * PHASE_ONE).astype(np.int64)
+
+
+def quarter_wave(amplitude: float, bits: int, wave_bits: int = WAVE_BITS) -> np.ndarray:
+    """Mantissas of a quarter of a cosine, at the middles of its parts; ``amplitude`` in units."""
     middles = (np.arange(1 << wave_bits) + 0.5) / (4 << wave_bits)
-    amplitude = encodings.AMPLITUDE * 2.0**exp
     limit = mantissa_max(bits)
     wave = np.clip(np.rint(amplitude * np.cos(2 * np.pi * middles)), -limit, limit)
-    return Cosine(increment, wave.astype(np.int64))
+    return wave.astype(np.int64)
 
 
 def block_means(te: np.ndarray, hold: int) -> np.ndarray:

@@ -18,6 +18,7 @@ stand-in.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Collection
 from typing import Any
 
@@ -28,7 +29,7 @@ from lava.proc.io.source import RingBuffer
 
 from export import FixedNetwork, ModelError
 from export.loihi2 import STATE_BITS
-from export.model import CelifLayer, CubaLayer
+from export.model import CelifLayer, CubaLayer, Layer, SigmaDeltaLayer
 from lava_procs import probes
 from lava_procs.celif.process import CELIF
 from lava_procs.chip_models import chip_models
@@ -112,6 +113,10 @@ class ChipSession(Session):
             }
         )
 
+    def shows(self, layer: Layer, variable: str) -> bool:
+        """Of stock neurons, spikes only: Lava's LIF has reset its V when a probe sees it."""
+        return variable == "s" or isinstance(layer, CelifLayer)
+
     def simulate(self) -> None:
         """Build, place, run and stop: in the worker."""
         adapters = importlib.import_module("lava.proc.embedded_io.spike")
@@ -152,6 +157,7 @@ class ChipSession(Session):
             probe=f"{self.folder}/layer",
             late=options.pop("late", self.late),
             host=host if self.chip.hybrid else None,
+            stock_neurons=True,
             **options,
         )
 
@@ -219,9 +225,27 @@ def _lateness(hosted: list[bool], into: int, out_of: int) -> list[int]:
     return late
 
 
+def _is_cuba(layer: Layer | None) -> bool:
+    return isinstance(layer, CubaLayer)
+
+
 def check_layers(fixed: FixedNetwork, hybrid: bool) -> None:
     """Refuse what cannot be placed."""
-    for layer in fixed.layers:
+    for layer, after in itertools.zip_longest(fixed.layers, fixed.all_layers[1:]):
+        if isinstance(layer, SigmaDeltaLayer):
+            raise ModelError(
+                f"{layer.name}: expected spiking neurons, found sigma-delta ones, which Lava's "
+                "stock Process does not reset between samples; run it with target lava"
+            )
+        # A shift takes one step's spikes into the next sample, which CELIF and Readout ignore.
+        ignored = layer.delay is None and layer.weight_rec is None and not _is_cuba(after)
+        if _is_cuba(layer) and layer.gap and not ignored:
+            raise ModelError(
+                f"{layer.name}: expected CUBA neurons whose spikes are on time, found a delay, a "
+                "recurrence or a shift before another CUBA layer: Lava's stock LIF, which the "
+                "chip has, is not silent between samples, so spikes would leak from one into the "
+                "next; run it with target lava"
+            )
         if hybrid and getattr(layer, "weight_rec", None) is not None:
             raise ModelError(
                 f"{layer.name}: expected feedforward layers in the hybrid mode, found a recurrent "

@@ -71,8 +71,8 @@ def run(
     Returns
     -------
     Trace
-        Logits are the readout's sums, or else the last layer's spike counts. ``v`` and ``theta``
-        are None for CUBA layers.
+        Logits are the readout's sums, or else the last layer's spike counts. ``theta`` is
+        None for all but CE-LIF layers; of sigma-delta layers, spikes are graded and ``v`` is σ.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def _checked(
 ) -> tuple[FixedNetwork, Probed]:
     """The network, and what is to be seen of it."""
     fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
-    check_precision(fixed, precision)
+    check_precision(precision)
     return fixed, Probed.of(fixed, trace, probe, layers)
 
 

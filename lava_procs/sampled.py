@@ -54,3 +54,13 @@ class SampledModel(PyLoihiProcessModel):
             self.s_out.send(self.advance(arrived, k))
             self.record(sample, k)
         self.probe.tick(self.time_step)
+
+
+class WholeSums(SampledModel):
+    """A model that computes in integers, whatever its synapses compute in."""
+
+    def whole(self, arrived: np.ndarray) -> np.ndarray:
+        """The synaptic sums, shifted as fixed-point synapses have shifted theirs."""
+        if np.issubdtype(arrived.dtype, np.floating):
+            arrived = np.floor(np.ldexp(arrived, -self.proc_params["dense_exp"]))
+        return arrived.astype(np.int64)

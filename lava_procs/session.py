@@ -12,8 +12,9 @@ from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.source import RingBuffer
 
-from export import FixedNetwork, ModelError, Trace
-from export.model import CubaLayer
+from export import FixedNetwork, Trace
+from export.model import CelifLayer, Layer
+from export.synapses import sent
 from lava_procs import probes
 from lava_procs.guard import Job
 from lava_procs.netx.process import Network
@@ -115,19 +116,29 @@ class Session:
         """Of layer i's trace files."""
         return f"{self.folder}/layer{i}"
 
+    def shows(self, layer: Layer, variable: str) -> bool:
+        """Whether a layer's neurons can be seen to have it: only CE-LIF has a Θ that changes."""
+        return variable != "theta" or isinstance(layer, CelifLayer)
+
+    def traces(self, i: int, variable: str) -> bool:
+        """Whether layer i's variable ends up in the trace."""
+        return self.probed.sees(i, variable) and self.shows(self.fixed.layers[i], variable)
+
     def records(self, i: int) -> bool:
         """Whether layer i's spikes are written down: the last one's count as logits."""
         return self.probed.sees(i, "s") or i == self.last
 
     def create_probes(self) -> None:
         """Make the files that the models will write to."""
-        state = STATE_TYPE[self.precision]
         for i, layer in enumerate(self.fixed.layers):
             shape = (self.batch, self.steps, layer.neurons)
             if self.records(i):
-                probes.create(self.prefix(i), "s", shape, np.int8)
+                spikes = np.int8 if layer.output_range == (0, 1) else np.int32
+                probes.create(self.prefix(i), "s", shape, spikes)
+            # SLAYER's neurons compute in integers, in whatever arithmetic the others do.
+            state = STATE_TYPE[self.precision if isinstance(layer, CelifLayer) else "fixed"]
             for variable in ("v", "theta"):
-                if self.probed.sees(i, variable) and not isinstance(layer, CubaLayer):
+                if self.traces(i, variable):
                     probes.create(self.prefix(i), variable, shape, state)
         if self.fixed.readout is not None:
             sums = (self.batch, self.fixed.readout.neurons)
@@ -144,15 +155,12 @@ class Session:
         for i, sample in enumerate(self.samples):
             start = i * self.period
             data[:, start : start + self.steps] = sample
+        conv = self.fixed.layers[0].geometry
+        if conv is not None:  # Lava has images as (width, height, channel)
+            data = data.reshape(*conv.input_shape, -1).transpose(2, 1, 0, 3)
         source = RingBuffer(data=data)
         source.name = "input"
         return source
-
-    def record_stock_layers(self, network: Network) -> None:
-        """Attach a recorder to each layer whose neurons do not write for themselves."""
-        for i, layer in enumerate(self.fixed.layers):
-            if isinstance(layer, CubaLayer) and self.records(i):
-                self.record(i, network.layers[i].out, layer.lag)
 
     def record(self, i: int, port: AbstractProcess, lag: int) -> None:
         """Write what leaves a port as layer i's spikes."""
@@ -175,7 +183,6 @@ class Session:
         source = self.source()
         network = Network(net_config=self.path, steps=self.steps, probe=f"{self.folder}/layer")
         source.s_out.connect(network.inp)
-        self.record_stock_layers(network)
         run_cfg = Loihi2SimCfg(select_tag=TAGS[self.precision])
         run_watched(source, self.total, run_cfg, self.folder)
 
@@ -188,31 +195,23 @@ class Session:
         if self.fixed.readout is not None:
             logits = probes.load(self.prefix(self.last), "sum")
         else:
-            # Of a shifted layer, the last step's spikes leave it after the sample's end.
-            sent = self.steps - self.fixed.layers[-1].delay_shift
-            logits = read(self.last, "s")[..., :sent].sum(2, dtype=SUM_TYPE[self.precision])
+            # Late spikes leave the layer after the sample's end.
+            spikes = probes.load(self.prefix(self.last), "s")
+            left = sent(spikes, self.fixed.layers[-1].late)
+            logits = left.sum(1, dtype=SUM_TYPE[self.precision])
 
         def column(variable: str) -> list[np.ndarray | None] | None:
             if variable not in self.probed.variables:
                 return None
-            states = variable != "s"
             return [
-                None
-                if not self.probed.sees(i, variable) or (states and isinstance(layer, CubaLayer))
-                else read(i, variable)
-                for i, layer in enumerate(self.fixed.layers)
+                read(i, variable) if self.traces(i, variable) else None
+                for i in range(len(self.fixed.layers))
             ]
 
         return Trace(logits, spikes=column("s"), v=column("v"), theta=column("theta"))  # type: ignore[arg-type]
 
 
-def check_precision(fixed: FixedNetwork, precision: str) -> None:
-    """Refuse an arithmetic that there is not, or that the network's layers do not have."""
+def check_precision(precision: str) -> None:
+    """Refuse an arithmetic that there is not."""
     if precision not in TAGS:
         raise ValueError(f"precision: expected 'fixed' or 'float', got {precision!r}")
-    cuba = [layer.name for layer in fixed.layers if isinstance(layer, CubaLayer)]
-    if precision == "float" and cuba:
-        raise ModelError(
-            f"precision 'float': expected CE-LIF layers only, found CUBA neurons in {cuba[0]}, "
-            "whose integers mean nothing to Lava's float LIF; use precision='fixed'"
-        )

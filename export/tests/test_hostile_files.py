@@ -126,7 +126,7 @@ VALUES = {
     "no-version": ("/celif/version", 0, "/celif/version", "1..2", "0"),
     "negative-version": ("/celif/version", -1, "/celif/version", "1..2", "-1"),
     "unknown-neuron": ("/layer/1/neuron/type", "ALIF", "/layer/1/neuron/type", "CUBA", "'ALIF'"),
-    "unknown-layer": ("/layer/1/type", "conv", "/layer/1/type", "dense", "conv"),
+    "unknown-layer": ("/layer/1/type", "pool", "/layer/1/type", "dense", "pool"),
     "steps": ("/celif/steps", 5, "/layer/0/neuron/te", "5 steps, as the network has", "4"),
     "gap": ("/celif/gap", 0, "/celif/gap", "1..64", "0"),
     "channels": ("/celif/input/channels", 3, "/layer/0/weight", "3 inputs", "2"),

@@ -170,16 +170,22 @@ class CELIF(AbstractProcess):
         ``timing`` are the arguments that a layer does not know, or overrides of those that it
         does: steps, period, ignore_first, dense_exp, probe, lag, name.
         """
+
+        def spread(value: int | np.ndarray) -> int | np.ndarray:
+            # In a convolution, what a channel has is for all of its pixels.
+            return layer.spread(value) if isinstance(value, np.ndarray) else value
+
         fields = {
-            "te": layer.te,
-            "te_exp": layer.te_exp,
-            "te_form": layer.te_form,
+            "te": layer.spread(layer.te),
+            "te_exp": spread(layer.te_exp),
+            "te_form": layer.te_form.repeated(layer.positions),
             "alpha_mant": layer.alpha_mant,
             "beta_mant": layer.beta_mant,
             "theta0_int": layer.theta0_int,
             "fraction_bits": layer.fraction_bits,
-            "weight_exp": layer.weight_exp,
-            "bias_mant": layer.bias_mant,
+            # Sums of graded messages, and what the synapse shifts them by.
+            "weight_exp": spread(layer.weight_exp) + layer.input_exp - layer.sum_exp,
+            "bias_mant": layer.spread(layer.bias_mant),
             "bias_exp": layer.bias_exp,
             "lag": layer.lag,
             "name": layer.name,

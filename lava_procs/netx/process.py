@@ -14,29 +14,25 @@ from typing import Any
 import numpy as np
 from lava.lib.dl.netx import hdf5
 from lava.lib.dl.netx.blocks.models import AbstractPyBlockModel
-from lava.lib.dl.netx.blocks.process import Dense
 from lava.magma.core.decorator import implements, tag
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from lava.proc.lif.process import LIFReset
 
 from export import FixedNetwork, ModelError, read_netx
-from export.loihi2 import CURRENT_SHIFT, SYNAPSE_SHIFT, WEIGHT_BITS
-from export.model import CubaLayer, Layer, ReadoutLayer
+from export.loihi2 import CURRENT_SHIFT, MESSAGE_BITS_MAX
+from export.model import CubaLayer, Layer, ReadoutLayer, SigmaDeltaLayer
+from export.netx_synapses import PAIRS
+from lava_procs.block.process import Block, connect
 from lava_procs.celif.process import CELIF
 from lava_procs.clock import Clock, clocks
+from lava_procs.cuba.process import CUBA
 from lava_procs.files import is_ours
 from lava_procs.readout.process import Readout
+from lava_procs.sigma_delta.process import SigmaDelta
+from lava_procs.synapse import input_synapse, own_synapse
 
 SUM_BITS = 32
-
-# Dense keeps 8 bits of a mixed-sign matrix by clearing the lowest bit of a 9-bit range. Weights of
-# twice the mantissa survive that, and its exponent takes the factor out again.
-DENSE_EXP = SYNAPSE_SHIFT
-
-
-class Block(Dense):
-    """netx's Dense block, which can also run in floats."""
 
 
 class Network(hdf5.Network):
@@ -47,7 +43,8 @@ class Network(hdf5.Network):
     net_config
         The file.
     num_layers, skip_layers, input_shape, spike_exp, sparse_fc_layer
-        As in lava-dl. Skipping layers of a file of ours, feed what the last one skipped fires.
+        As in lava-dl; of a file of ours, layers with neurons are counted. Skipping some, feed what
+        the last one skipped fires.
     input_message_bits
         As in lava-dl; defaults to the file's input encoding if it is ours.
     reset_interval
@@ -66,6 +63,9 @@ class Network(hdf5.Network):
     host
         Puts a Process of the same ports around a CELIF or Readout; see
         :mod:`lava_procs.hosted.process`.
+    stock_neurons
+        Run CUBA layers as Lava's LIFReset, which has an on-chip model but is not silent between
+        samples, instead of :class:`lava_procs.CUBA`. Files of ours only.
 
     Attributes
     ----------
@@ -94,12 +94,13 @@ class Network(hdf5.Network):
         probe: str | None = None,
         late: int | Sequence[int] = 0,
         host: Callable[[AbstractProcess], AbstractProcess] | None = None,
+        stock_neurons: bool = False,
     ):
         path = os.fspath(net_config)
         ours = is_ours(path, num_layers)
         self.fixed: FixedNetwork | None = read_netx(path) if ours else None
         self.clocks: list[Clock] = []
-        self._probe, self._host = probe, host
+        self._probe, self._host, self._stock = probe, host, stock_neurons
         if self.fixed is not None:
             self.clocks = clocks(self.fixed, steps, reset_interval, reset_offset, skip_layers, late)
             if input_message_bits is None:
@@ -128,7 +129,7 @@ class Network(hdf5.Network):
                 self.net_config.f.close()
 
     def _create(self) -> list[AbstractProcess]:
-        layers = super()._create()
+        layers = super()._create() if self.fixed is None else self._blocks()
         if not layers:  # lava-dl would fail at the first of them
             count = len(self.net_config["layer"])
             self.net_config.f.close()
@@ -139,83 +140,94 @@ class Network(hdf5.Network):
             )
         return layers
 
-    def create_dense(
-        self,
-        layer_config: Any,
-        input_message_bits: int = 0,
-        reset_interval: int | None = None,
-        reset_offset: int = 0,
-        spike_exp: int = 6,
-        sparse_synapse: bool = False,
-        rec: bool = False,
-    ) -> tuple[AbstractProcess, str]:
-        """Create a layer; an instance method, which lava-dl's own code calls as one."""
-        if self.fixed is None:
-            return super().create_dense(
-                layer_config,
-                input_message_bits=input_message_bits,
-                reset_interval=reset_interval,
-                reset_offset=reset_offset,
-                spike_exp=spike_exp,
-                sparse_synapse=sparse_synapse,
-                rec=rec,
-            )
-        i = int(layer_config.f.name.rpartition("/")[2])
-        layer = self.fixed.all_layers[i]
-        factor = 0 if isinstance(layer, CubaLayer) else DENSE_EXP
-        block = Block(
-            shape=(layer.neurons,),
-            neuron_params=self._neuron(i, layer),
-            weight=layer.weight.astype(np.int32) << factor,
-            num_weight_bits=WEIGHT_BITS,
-            weight_exponent=-factor,
-            sparse_synapse=sparse_synapse,
-            input_message_bits=input_message_bits,
-        )
-        # For errors: Lava has named them after the attributes that hold them.
-        block.synapse.name, block.neuron.name = f"{layer.name} synapse", layer.name
-        return block, self._table_str(
-            type_str=layer.kind.title(), width=1, height=1, channel=layer.neurons
+    def _blocks(self) -> list[AbstractProcess]:
+        """The layers of a file of ours, connected, and the table that lava-dl prints of them."""
+        assert self.fixed is not None
+        everything = self.fixed.all_layers
+        end = len(everything) if self.num_layers is None else self.num_layers
+        blocks: list[Block] = []
+        bits = self.input_message_bits
+        lines = [self._table_str(header=True)]
+        for i, layer in enumerate(everything[:end]):
+            if i >= self.skip_layers:
+                blocks.append(self._block(i, bits))
+                if len(blocks) > 1:
+                    connect(blocks[-2], blocks[-1])
+                lines.append(self._line(layer))
+            bits = _message_bits(layer)
+        self.net_str = "\n".join(lines)
+        return blocks
+
+    def _line(self, layer: Layer) -> str:
+        shape, g = layer.output_shape, layer.geometry
+        pairs: dict[str, Any] = {}
+        if g is not None:
+            pairs = {name: np.array(getattr(g, name)) for name in PAIRS}
+            pairs |= {"kernel": np.array(layer.weight.shape[2:]), "groups": np.array(g.groups)}
+        return self._table_str(
+            type_str=layer.kind.title(),
+            width=shape.width,
+            height=shape.height,
+            channel=shape.channels,
+            delay=layer.delay is not None,
+            **pairs,
         )
 
-    def _neuron(self, i: int, layer: Layer) -> dict[str, Any]:
-        """The block's ``neuron_params``: a factory, and the bits of what it sends."""
-        clock = self.clocks[i]
-        if isinstance(layer, CubaLayer):
-            return {
-                "neuron_proc": LIFReset,
-                "num_message_bits": 0,
-                "du": layer.du,
-                "dv": layer.dv,
-                "vth": layer.vth,
-                "bias_mant": layer.bias_mant,
-                "bias_exp": CURRENT_SHIFT,
-                "reset_interval": clock.period,
-                "reset_offset": clock.lag + 1,
-            }
+    def _block(self, i: int, message_bits: int) -> Block:
+        """Layer i of a file of ours, which hears messages of so many bits."""
         assert self.fixed is not None
-        timing = {
+        layer = self.fixed.all_layers[i]
+        before = self.fixed.all_layers[i - 1] if i else None
+        code = self.fixed.encoding
+        heard = code.range if before is None else before.output_range
+        delay = None
+        if before is not None and before.delay is not None and before.delay.any():
+            delay = before.spread(before.delay)
+        largest = max(map(abs, heard))
+        synapse = input_synapse(layer, largest, message_bits, delay, self.sparse_fc_layer)
+        own = None
+        if layer.weight_rec is not None:
+            own = own_synapse(layer, self.sparse_fc_layer)
+        neuron = self._neuron(i, layer, synapse.dense_exp)
+        bits = _message_bits(layer)
+        return Block(layer=layer, synapse=synapse, own=own, neuron=neuron, output_message_bits=bits)
+
+    def _neuron(self, i: int, layer: Layer, dense_exp: int) -> AbstractProcess:
+        clock = self.clocks[i]
+        if isinstance(layer, CubaLayer) and self._stock:
+            return LIFReset(
+                shape=(layer.neurons,),
+                du=layer.du,
+                dv=layer.dv,
+                vth=layer.vth,
+                bias_mant=layer.spread(layer.bias_mant),
+                bias_exp=CURRENT_SHIFT,
+                reset_interval=clock.period,
+                reset_offset=clock.lag + 1,
+            )
+        timing: dict[str, Any] = {
             "lag": clock.lag,
             "steps": clock.steps,
             "period": clock.period,
-            "ignore_first": i > 0 and self.fixed.all_layers[i - 1].delay_shift,
-            "dense_exp": DENSE_EXP,
+            "dense_exp": dense_exp,
             "probe": None if self._probe is None else f"{self._probe}{i}",
         }
+        if isinstance(layer, CubaLayer):
+            return CUBA(layer=layer, **timing)
+        if isinstance(layer, SigmaDeltaLayer):
+            return SigmaDelta(layer=layer, **timing)
+        assert self.fixed is not None
+        # What a stock LIF fires after a sample's end, a shift would take into the next sample.
+        before = self.fixed.all_layers[i - 1] if i else None
+        timing["ignore_first"] = self._stock and before is not None and before.delay_shift
+        kind = Readout if isinstance(layer, ReadoutLayer) else CELIF
+        process = kind.from_layer(layer, **timing)  # type: ignore[arg-type]
+        return process if self._host is None else self._host(process)
 
-        def neuron(shape: tuple[int, ...]) -> AbstractProcess:
-            kind = Readout if isinstance(layer, ReadoutLayer) else CELIF
-            process = kind.from_layer(layer, **timing)  # type: ignore[arg-type]
-            return process if self._host is None else self._host(process)
 
-        bits = SUM_BITS if isinstance(layer, ReadoutLayer) else 0
-        return {"neuron_proc": neuron, "num_message_bits": bits}
-
-
-@implements(proc=Block, protocol=LoihiProtocol)
-@tag("floating_pt")
-class PyBlockModel(AbstractPyBlockModel):
-    """Lets a block of ours run by its own name, in either arithmetic."""
+def _message_bits(layer: Layer) -> int:
+    """Of what a layer sends; 0 for spikes."""
+    return {ReadoutLayer: SUM_BITS, SigmaDeltaLayer: MESSAGE_BITS_MAX}.get(type(layer), 0)
 
 
 @implements(proc=Network, protocol=LoihiProtocol)

@@ -1,0 +1,98 @@
+"""Which of Lava's stock synapses runs a layer's weights exactly.
+
+=========================================  ================================================
+a layer of                                 runs as
+=========================================  ================================================
+dense weights                              Dense, or Sparse if asked for
+kernels                                    Conv, if exact: its sums are 24 bits and unshifted
+one input for each neuron, other kernels   Sparse, with the kernels' matrix
+any of them, after axonal delays           DelayDense, DelaySparse
+=========================================  ================================================
+
+Not a Process itself, and therefore not in a Process's folder.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from lava.magma.core.process.process import AbstractProcess
+from lava.proc.conv.process import Conv
+from lava.proc.dense.process import DelayDense, Dense
+from lava.proc.sparse.process import DelaySparse, Sparse
+from scipy.sparse import csr_matrix
+
+from export.layer import Layer
+from export.loihi2 import STATE_MAX, SYNAPSE_SHIFT, WEIGHT_BITS
+from export.slayer_layers import SlayerLayer
+
+
+class Synapse(NamedTuple):
+    """A Process with ``s_in`` and ``a_out``, and what a float model divides its sums by."""
+
+    process: AbstractProcess
+    dense_exp: int
+
+    @property
+    def convolves(self) -> bool:
+        """Whether its ports have the shapes of images, (width, height, channel)."""
+        return isinstance(self.process, Conv)
+
+
+def input_synapse(
+    layer: Layer, largest_input: int, message_bits: int, delay: np.ndarray | None, sparse: bool
+) -> Synapse:
+    """The synapses by which a layer hears the one before, whose neurons have ``delay``."""
+    conv = layer.geometry
+    if conv is not None and delay is None and not conv.one_to_one(layer.weight):
+        if layer.sum_exp == 0 and layer.largest_sum(largest_input) <= STATE_MAX:
+            return Synapse(_convolution(layer, message_bits), 0)
+        sparse = True
+    return _matrix(layer, layer.matrix, message_bits, delay, sparse or conv is not None)
+
+
+def own_synapse(layer: Layer, sparse: bool) -> Synapse:
+    """The synapses by which a recurrent layer hears itself: spikes, whatever its input is."""
+    assert layer.weight_rec is not None  # of a recurrent layer
+    return _matrix(layer, layer.weight_rec, 0, None, sparse)
+
+
+def _matrix(
+    layer: Layer, weight: np.ndarray, message_bits: int, delay: np.ndarray | None, sparse: bool
+) -> Synapse:
+    # Dense keeps 8 bits of a mixed-sign matrix by clearing the lowest bit of a 9-bit range. Weights
+    # of twice the mantissa survive that, and the exponent takes the factor out again. SLAYER's are
+    # even already.
+    factor = 0 if isinstance(layer, SlayerLayer) else SYNAPSE_SHIFT
+    dense_exp = factor + layer.sum_exp
+    weight = weight.astype(np.int32) << factor
+    options: dict[str, Any] = {
+        "num_weight_bits": WEIGHT_BITS,
+        "num_message_bits": message_bits,
+        "weight_exp": -dense_exp,
+    }
+    if delay is None:
+        kind = Sparse if sparse else Dense
+        return Synapse(kind(weights=csr_matrix(weight) if sparse else weight, **options), dense_exp)
+    delays = np.broadcast_to(delay, weight.shape).astype(int) * (weight != 0)
+    if sparse:
+        process = DelaySparse(weights=csr_matrix(weight), delays=csr_matrix(delays), **options)
+    else:
+        process = DelayDense(weights=weight, delays=delays, **options)
+    return Synapse(process, dense_exp)
+
+
+def _convolution(layer: Layer, message_bits: int) -> Conv:
+    """Lava's Conv has (width, height, channel), and convolves where torch correlates."""
+    g = layer.geometry
+    assert g is not None  # of a convolution
+    return Conv(
+        weight=layer.weight[:, :, ::-1, ::-1].transpose(0, 3, 2, 1).astype(np.int32),
+        input_shape=g.input_shape[::-1],
+        stride=g.stride[::-1],
+        padding=g.padding[::-1],
+        dilation=g.dilation[::-1],
+        groups=g.groups,
+        num_message_bits=message_bits,
+    )
