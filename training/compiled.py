@@ -68,3 +68,8 @@ def kernel(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 def parallel_range() -> Any:
     """``numba.prange``, or ``range`` where there is no numba."""
     return numba.prange if AVAILABLE else range
+
+
+def threads() -> int:
+    """How many threads a kernel runs on."""
+    return numba.get_num_threads() if AVAILABLE else 1

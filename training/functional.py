@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
+from torch.nn import functional as F
 
 from training import checks, compiled, fused, recurrent, reference
+from training.dropout import Dropout
 from training.dynamics import Params
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
@@ -27,6 +29,11 @@ def _not_fused(current: torch.Tensor) -> str | None:
     if current.dtype not in fused.DTYPES:
         return f"float32 or float64, got {current.dtype}"
     return None
+
+
+def fuses(backend: str, x: torch.Tensor) -> bool:
+    """Whether ``backend`` means the fused kernel for ``x``."""
+    return backend in ("auto", "fused") and _not_fused(x) is None
 
 
 def _choose(backend: str, current: torch.Tensor) -> str:
@@ -82,30 +89,10 @@ def celif(
     torch.Tensor
         Spikes, 0 or 1 in the current's type, (batch, neuron, time).
     """
-    if te.ndim != 2:
-        raise ValueError(f"te: expected (neuron, time), got shape {tuple(te.shape)}")
-    checks.sequence("current", current, None, te.shape[1])
-    if current.shape[1] > te.shape[0]:
-        raise ValueError(
-            f"te: expected at least {current.shape[1]} rows, one per neuron of the current "
-            f"{tuple(current.shape)}, got {tuple(te.shape)}"
-        )
-    if te.dtype != current.dtype or te.device != current.device:
-        raise ValueError(
-            f"te: expected {current.dtype} on {current.device} like the current, "
-            f"got {te.dtype} on {te.device}; use te.to(current)"
-        )
-    if bias is not None and (bias.shape != current.shape[1:2] or bias.dtype != current.dtype):
-        raise ValueError(
-            f"bias: expected {current.shape[1]} values in {current.dtype}, one per neuron, "
-            f"got {tuple(bias.shape)} in {bias.dtype}"
-        )
-    p = Params(
-        checks.scalar("alpha", alpha, 0, 1),
-        checks.scalar("beta", beta, 0, 1),
-        checks.scalar("theta0", theta0, float("-inf"), float("inf")),
-    )
-    width = checks.scalar("width", width, 0, float("inf"))
+    _check_te("current", te, current, current.shape[1] if current.ndim == 3 else 0)
+    if bias is not None:
+        _check_bias("bias", bias, current, current.shape[1])
+    p, width = _parameters(alpha, beta, theta0, width)
     used = te[: current.shape[1], : current.shape[2]]
     chosen = _choose(backend, current)
     if weight_rec is None:
@@ -121,3 +108,97 @@ def _check_recurrent(weight: torch.Tensor, current: torch.Tensor) -> None:
             f"weight_rec: expected shape {tuple(square)} in {current.dtype}, a weight from each "
             f"neuron to each, got {tuple(weight.shape)} in {weight.dtype}"
         )
+
+
+def _parameters(alpha: float, beta: float, theta0: float, width: float) -> tuple[Params, float]:
+    p = Params(
+        checks.scalar("alpha", alpha, 0, 1),
+        checks.scalar("beta", beta, 0, 1),
+        checks.scalar("theta0", theta0, float("-inf"), float("inf")),
+    )
+    return p, checks.scalar("width", width, 0, float("inf"))
+
+
+def _check_te(name: str, te: torch.Tensor, x: torch.Tensor, neurons: int) -> None:
+    if te.ndim != 2:
+        raise ValueError(f"te: expected (neuron, time), got shape {tuple(te.shape)}")
+    checks.sequence(name, x, None, te.shape[1])
+    if neurons > te.shape[0]:
+        raise ValueError(
+            f"te: expected at least {neurons} rows, one per neuron of the {name} "
+            f"{tuple(x.shape)}, got {tuple(te.shape)}"
+        )
+    if te.dtype != x.dtype or te.device != x.device:
+        raise ValueError(
+            f"te: expected {x.dtype} on {x.device} like the {name}, "
+            f"got {te.dtype} on {te.device}; use te.to({name})"
+        )
+
+
+def _check_bias(name: str, bias: torch.Tensor, x: torch.Tensor, neurons: int) -> None:
+    if bias.shape != (neurons,) or bias.dtype != x.dtype:
+        raise ValueError(
+            f"{name}: expected {neurons} values in {x.dtype}, one per neuron, "
+            f"got {tuple(bias.shape)} in {bias.dtype}"
+        )
+
+
+def layers(
+    x: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+    te: torch.Tensor,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    theta0: float = THETA0,
+    width: float = WIDTH,
+    backend: str = "auto",
+    dropout: float = 0.0,
+    tied_dropout: bool = False,
+    counts: bool = False,
+) -> torch.Tensor:
+    """Spikes of the last of several dense layers of CE-LIF neurons.
+
+    The same as :func:`celif` of each layer's product after the other. The fused kernel takes a
+    block of samples through all layers while it is in the cache, and keeps far less for the
+    backward pass.
+
+    Parameters
+    ----------
+    x
+        Input, (batch, channel, time).
+    weights, biases
+        Of every layer: (neuron, input) and (neuron,).
+    te, alpha, beta, theta0, width, backend
+        As in :func:`celif`; a layer of n neurons uses the first n rows of ``te``.
+    dropout, tied_dropout
+        Probability of dropping a spike of the first layer on its way to the second, at every step
+        afresh or for all steps at once. The mask is picked by torch's generator.
+    counts
+        Return the number of spikes of every neuron, (batch, neuron), instead of the spikes.
+    """
+    if not weights or len(weights) != len(biases):
+        raise ValueError(
+            f"weights, biases: expected one of each per layer, got {len(weights)} and {len(biases)}"
+        )
+    _check_te("x", te, x, max(len(weight) for weight in weights))
+    inputs = x.shape[1]
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        if weight.ndim != 2 or weight.shape[1] != inputs or weight.dtype != x.dtype:
+            raise ValueError(
+                f"weights[{i}]: expected (neurons, {inputs}) in {x.dtype}, "
+                f"got {tuple(weight.shape)} in {weight.dtype}"
+            )
+        _check_bias(f"biases[{i}]", bias, x, len(weight))
+        inputs = len(weight)
+    p, width = _parameters(alpha, beta, theta0, width)
+    drop = Dropout.draw(checks.scalar("dropout", dropout, 0, 1, open_high=True), tied_dropout)
+    chosen, used = _choose(backend, x), te[: max(map(len, weights)), : x.shape[2]]
+    if chosen == "fused":
+        return fused.layers(x, weights, biases, used, p, width, drop, counts)
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        current = F.linear(x.transpose(1, 2), weight).transpose(1, 2)
+        x = BACKENDS[chosen](current, used[: len(weight)], p, width, bias)
+        if i == 0 and drop is not None and len(weights) > 1:
+            x = x * drop.mask(*x.shape).to(x)
+    return x.sum(-1) if counts else x

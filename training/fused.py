@@ -1,138 +1,230 @@
-"""The CE-LIF scan as one pass over memory, forward and backward, on the CPU.
+"""Layers of CE-LIF neurons in one pass over memory, forward and backward, on the CPU.
 
-Forward runs :func:`training.dynamics.step` itself, compiled. The backward pass is the one
-mirror written by hand; with G = ∂L/∂· and G[T+1] = 0::
+A block of samples goes through all layers before the next one starts: a matrix product, the scan
+of :mod:`training.scans`, the next layer's product. Currents, spikes and their gradients then stay
+in the cache. Of every step only V and a byte of flags are kept for the backward pass, which takes
+the blocks in the same way.
 
-    GS[t] = (from above)[t] − GV[t+1]·α·V[t]
-    GV[t] = GS[t]·g'[t] + GV[t+1]·α·(1 − S[t]) + GΘ[t+1]·TE[t+1]
-    GΘ[t] = −GS[t]·g'[t] + GΘ[t+1]·β
-    G_TE[t] = Σ_batch GΘ[t]·V[t-1]          G_I[t] = GV[t]
-
-Samples are independent, so threads share the batch. The sum over the batch in G_TE is taken
-over a fixed number of groups, in order, so that results do not depend on the number of threads.
+Bits do not depend on the number of threads, except through torch's matrix products: the sums of
+the gradients of TE and biases have a fixed order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from training import compiled, dynamics
-from training.dynamics import Params, State, step
-
-_prange = compiled.parallel_range()
-# Groups of samples whose TE gradients are summed apart; more would cost memory, fewer would idle
-# the threads of a large machine. Part of the result's bits: it must not follow the thread count.
-GROUPS = 16
-# Samples that a thread advances together: a row of TE, and of its gradient, is then fetched once
-# for all of them. More would be too many streams for the hardware to prefetch.
-_BLOCK = 4
+from training import scans
+from training.blocks import GROUPS, Block, Room, blocks
+from training.dropout import Dropout
+from training.dynamics import Params
 
 DTYPES = (torch.float32, torch.float64)
 """What the kernels compute in."""
 
 
-@compiled.jitable
-def spike(v: Any, theta: Any) -> Any:
-    """Spike where v ≥ theta; the surrogate stands in the backward pass."""
-    return v >= theta
+def arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
+    """The tensors as the kernels take them."""
+    return tuple(tensor.detach().numpy() for tensor in tensors)
 
 
-@compiled.kernel(__file__, dynamics.__file__)
-def _forward(x, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untyped-def]
-    batch, steps, neurons = x.shape
-    for block in _prange((batch + _BLOCK - 1) // _BLOCK):
-        first = block * _BLOCK
-        size = min(_BLOCK, batch - first)
-        # The state has arrays of its own. Read back from the rows of v and spikes just written,
-        # it would fail LLVM's check for overlap, made once for all steps, and run unvectorised.
-        theta = np.full((size, neurons), p.theta0)
-        v_now = np.zeros((size, neurons), x.dtype)
-        s_now = np.zeros((size, neurons), x.dtype)
-        for t in range(steps):
-            for i in range(size):
-                b = first + i
-                for n in range(neurons):
-                    old = State(theta[i, n], v_now[i, n], s_now[i, n])
-                    new = step(x[b, t, n] + bias[n], te[t, n], old, p, spike)
-                    theta[i, n], v_now[i, n], s_now[i, n] = new.theta, new.v, new.s
-                    v[b, t, n] = new.v
-                    spikes[b, t, n] = new.s
-                    boxed = abs(new.v - new.theta) < width
-                    flags[b, t, n] = np.uint8(boxed) | np.uint8(new.s) << 1
+def _matrix(x: torch.Tensor) -> torch.Tensor:
+    """A block (group, time, sample, neuron) as the rows of a matrix, without a copy."""
+    return x.view(-1, x.shape[-1])
 
 
-@compiled.jitable
-def adjoint(
-    from_above: Any, grad_v: Any, grad_theta: Any, te: Any, v: Any, flags: Any, p: Any, zero: Any
-) -> tuple[Any, Any]:
-    """GV and GΘ of a step, from those of the step after it, whose TE is ``te``."""
-    through_v = grad_v * p.alpha
-    through_s = from_above - through_v * v
-    boxed = through_s if flags & 1 else zero
-    kept = zero if flags & 2 else through_v
-    return boxed + kept + grad_theta * te, grad_theta * p.beta - boxed
+@dataclass(frozen=True)
+class _Stack:
+    """What stays the same for all blocks; ``te`` is (time, widest layer).
+
+    The first weight is None if the input is the first layer's current already.
+    """
+
+    weights: Sequence[torch.Tensor | None]
+    biases: Sequence[torch.Tensor]
+    te: torch.Tensor
+    p: Params
+    batch: int
+    dropout: Dropout | None
+
+    @property
+    def widths(self) -> list[int]:
+        """Neurons of every layer."""
+        return [len(bias) for bias in self.biases]
+
+    def number(self, value: float) -> Any:
+        """``value`` in the type that the kernels compute in."""
+        return self.te.detach().numpy().dtype.type(value)
+
+    def room(self) -> Room:
+        """Memory for one layer's values in a block."""
+        return Room.of_a_block(self.batch, len(self.te), max(self.widths), self.te.dtype)
+
+    def sent(self, i: int, flags: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """What layer i sent to the next: its spikes, but for those that dropout took."""
+        value = self.dropout.scale if i == 0 and self.dropout is not None else 1.0
+        scans.sent(*arrays(_matrix(flags)), self.number(value), *arrays(_matrix(out)))
+        return out
 
 
-@compiled.kernel(__file__, dynamics.__file__)
-def _backward(grad, te, p, v, flags, grad_x, grad_bias, grad_te):  # type: ignore[no-untyped-def]
-    batch, steps, neurons = v.shape
-    stride = min(grad.shape[1] - 1, 1)  # 0: one gradient serves every step
-    groups = grad_te.shape[0]
-    zero = p.alpha - p.alpha
-    for g in _prange(groups):
-        sum_te, sum_bias = grad_te[g], grad_bias[g]
-        sum_te[:] = 0
-        sum_bias[:] = 0
-        grad_v = np.empty((_BLOCK, neurons), v.dtype)
-        grad_theta = np.empty((_BLOCK, neurons), v.dtype)
-        rest = np.zeros(neurons, v.dtype)
-        end = (g + 1) * batch // groups
-        for first in range(g * batch // groups, end, _BLOCK):
-            grad_v[:] = 0
-            grad_theta[:] = 0
-            for t in range(steps - 1, -1, -1):
-                # At the last step grad_theta is 0, so any row of te serves as TE[T+1].
-                te_next = te[min(t + 1, steps - 1)]
-                for i in range(min(_BLOCK, end - first)):
-                    b = first + i
-                    v_old = v[b, t - 1] if t > 0 else rest
-                    for n in range(neurons):
-                        new_v, new_theta = adjoint(
-                            grad[b, t * stride, n], grad_v[i, n], grad_theta[i, n], te_next[n],
-                            v[b, t, n], flags[b, t, n], p, zero,
-                        )  # fmt: skip
-                        grad_v[i, n], grad_theta[i, n] = new_v, new_theta
-                        grad_x[b, t, n] = new_v
-                        sum_bias[n] += new_v
-                        sum_te[t, n] += new_theta * v_old[n]
+@dataclass(frozen=True)
+class _Kept:
+    """V and flags of every layer, for the whole batch or, if nobody will ask, for a block."""
+
+    v: Sequence[Room]
+    flags: Sequence[Room]
+
+    @classmethod
+    def of(cls, stack: _Stack, whole: bool) -> _Kept:
+        make = Room.of_a_batch if whole else Room.of_a_block
+        shapes = [(stack.batch, len(stack.te), n) for n in stack.widths]
+        return cls(
+            [make(*shape, stack.te.dtype) for shape in shapes],
+            [make(*shape, torch.uint8) for shape in shapes],
+        )
+
+    def at(self, i: int, block: Block, neurons: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """V and flags of layer i in ``block``."""
+        return self.v[i].at(block, neurons), self.flags[i].at(block, neurons)
 
 
-class _Celif(torch.autograd.Function):
-    """Memory is (batch, time, neuron) in here; the public layout is a transposed view."""
+def _multiply(x: torch.Tensor, weight: torch.Tensor | None, out: torch.Tensor) -> None:
+    if weight is None:
+        out.copy_(x)
+    elif weight.shape[1] == 1:  # nothing to sum: the product of each pair
+        torch.mul(x, weight.t(), out=out)
+    else:
+        torch.mm(x.flatten(0, 2), weight.t(), out=_matrix(out))
+
+
+def _forward(
+    stack: _Stack, x: torch.Tensor, width: float, kept: _Kept
+) -> Iterator[tuple[Block, torch.Tensor]]:
+    """Spikes of the last layer, block by block, in memory that the next block takes."""
+    rooms = (stack.room(), stack.room())
+    for block in blocks(stack.batch):
+        values = block.rows(x)
+        for i, (weight, bias) in enumerate(zip(stack.weights, stack.biases, strict=True)):
+            current = rooms[i % 2].at(block, len(bias))
+            _multiply(values, weight, current)
+            v, flags = kept.at(i, block, len(bias))
+            each = scans.share(block.groups, len(bias))
+            given = (*arrays(current, bias, stack.te), stack.p, stack.number(width))
+            scans.forward(*given, *arrays(v, flags), each)
+            if i == 0 and stack.dropout is not None:
+                stack.dropout.mark(flags, block.first)
+                stack.sent(i, flags, current)
+            values = current
+        yield block, values
+
+
+@dataclass(frozen=True)
+class _Gradients:
+    """Sums over the blocks: of TE and biases one a group, in a fixed order."""
+
+    te: torch.Tensor
+    weights: Sequence[torch.Tensor | None]
+    biases: Sequence[torch.Tensor]
+
+    @classmethod
+    def zeros(cls, stack: _Stack) -> _Gradients:
+        return cls(
+            stack.te.new_zeros((GROUPS, *stack.te.shape)),
+            [None if weight is None else torch.zeros_like(weight) for weight in stack.weights],
+            [stack.te.new_zeros((GROUPS, n)) for n in stack.widths],
+        )
+
+
+def _backward(
+    stack: _Stack, kept: _Kept, grad: torch.Tensor
+) -> Iterator[tuple[Block, torch.Tensor, _Gradients]]:
+    """Gradients of the first layer's current, block by block, and the sums so far."""
+    rooms, below = (stack.room(), stack.room()), stack.room()
+    sums, depth = _Gradients.zeros(stack), len(stack.biases)
+    for block in blocks(stack.batch):
+        now = rooms[0].at(block, stack.widths[-1])
+        now.copy_(block.rows(grad))
+        for i in reversed(range(depth)):
+            v, flags = kept.at(i, block, stack.widths[i])
+            if i == 0 and stack.dropout is not None:
+                scale = stack.number(stack.dropout.scale)
+                scans.returned(*arrays(_matrix(flags)), scale, *arrays(_matrix(now)))
+            each = scans.share(block.groups, stack.widths[i])
+            given = (*arrays(now, stack.te), stack.p, *arrays(v, flags))
+            scans.backward(*given, *arrays(sums.biases[i], sums.te), each)
+            weight, grad_weight = stack.weights[i], sums.weights[i]
+            if i == 0 or weight is None or grad_weight is None:
+                break
+            neurons = stack.widths[i - 1]
+            _, flags = kept.at(i - 1, block, neurons)
+            spikes = stack.sent(i - 1, flags, below.at(block, neurons))
+            grad_weight.addmm_(_matrix(now).t(), _matrix(spikes))
+            after = rooms[(depth - i) % 2].at(block, neurons)
+            torch.mm(_matrix(now), weight, out=_matrix(after))
+            now = after
+        yield block, now, sums
+
+
+class _Layers(torch.autograd.Function):
+    """Spikes of the last layer, or their sums over time; ``parameters`` are weights and biases."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: torch.Tensor, bias: torch.Tensor, te: torch.Tensor, p: Params, width: float
+        ctx: Any,
+        x: torch.Tensor,
+        te: torch.Tensor,
+        p: Params,
+        width: float,
+        dropout: Dropout | None,
+        counts: bool,
+        keep: bool,
+        *parameters: torch.Tensor,
     ) -> torch.Tensor:
-        x, bias, te = x.contiguous(), bias.contiguous(), te.contiguous()
-        spikes, v = torch.empty_like(x), torch.empty_like(x)
-        flags = torch.empty(x.shape, dtype=torch.uint8)
-        p = p.cast(x.numpy().dtype)
-        width = x.numpy().dtype.type(width)
-        _forward(*arrays(x, bias, te), p, width, *arrays(spikes, v, flags))
-        ctx.p = p
-        ctx.save_for_backward(te, v, flags)
-        return spikes
+        depth = len(parameters) // 2
+        weights, biases = parameters[:depth], [bias.contiguous() for bias in parameters[depth:]]
+        batch, _, steps = x.shape
+        te = te.t().contiguous()
+        stack = _Stack(weights, biases, te, p.cast(te.numpy().dtype), batch, dropout)
+        kept = _Kept.of(stack, whole=keep)
+        neurons = stack.widths[-1]
+        out = te.new_empty((batch, neurons) if counts else (batch, steps, neurons))
+        for block, spikes in _forward(stack, x, width, kept):
+            values = spikes.sum(1) if counts else spikes.transpose(1, 2)
+            out[block.samples].view_as(values).copy_(values)
+        if keep:
+            ctx.p, ctx.dropout, ctx.counts = stack.p, dropout, counts
+            given = None if weights[0] is None else x
+            rooms = [room.values for room in (*kept.v, *kept.flags)]
+            ctx.save_for_backward(given, te, *weights, *biases, *rooms)
+        return out if counts else out.transpose(1, 2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        te, v, flags = ctx.saved_tensors
-        return (*gradients(grads[0], te, v, flags, ctx.p), None, None)
+        (grad,), (x, te, *saved) = grads, ctx.saved_tensors
+        depth = len(saved) // 4
+        weights, biases, v, flags = (saved[i : i + depth] for i in range(0, len(saved), depth))
+        batch, steps = len(grad), len(te)
+        stack = _Stack(weights, biases, te, ctx.p, batch, ctx.dropout)
+        kept = _Kept([Room(values, steps) for values in v], [Room(values, steps) for values in flags])
+        if ctx.counts:
+            grad = grad[..., None].expand(-1, -1, steps)
+        grad_x = None
+        if ctx.needs_input_grad[0]:
+            channels = len(biases[0]) if x is None else x.shape[1]
+            grad_x = te.new_empty(batch, steps, channels).transpose(1, 2)
+        for block, now, sums in _backward(stack, kept, grad):
+            if x is not None:
+                sums.weights[0].addmm_(_matrix(now).t(), block.rows(x).flatten(0, 2))
+            if grad_x is not None:
+                block.rows(grad_x).copy_(now if x is None else torch.matmul(now, weights[0]))
+        grad_biases = [each.sum(0) for each in sums.biases]
+        return (grad_x, sums.te.sum(0).t(), *5 * (None,), *sums.weights, *grad_biases)
 
 
 def gradients(
@@ -140,21 +232,39 @@ def gradients(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of current, bias and TE, from that of the spikes and the states of a scan.
 
-    Memory is (batch, time, neuron). ``flags`` has bit 0 set inside the surrogate's box and bit 1
-    where there was a spike: a byte, where spikes would be four.
+    Memory is (batch, time, neuron). ``flags`` has the bits of :mod:`training.scans`.
     """
-    grad_x = torch.empty_like(v)
-    grad_te = v.new_empty((min(GROUPS, len(v)), *te.shape))
-    grad_bias = v.new_empty((len(grad_te), te.shape[1]))
-    # The gradient of a sum over time is one row, repeated by a stride of 0.
-    rows = grad[:, :1] if grad.stride(1) == 0 else grad
-    _backward(*arrays(rows.contiguous(), te), p, *arrays(v, flags, grad_x, grad_bias, grad_te))
+    grad_x = v.new_empty(v.shape).copy_(grad)
+    grad_te = v.new_zeros((GROUPS, *te.shape))
+    grad_bias = v.new_zeros((GROUPS, te.shape[1]))
+    each = scans.share(GROUPS, te.shape[1])
+    for first in range(0, len(v), GROUPS):  # here each sample is a group
+        part = (tensor[first : first + GROUPS, :, None] for tensor in (grad_x, v, flags))
+        now, *states = arrays(*part)
+        sums = arrays(grad_bias, grad_te)
+        scans.backward(now, *arrays(te.contiguous()), p, *states, *sums, each)
     return grad_x, grad_bias.sum(0), grad_te.sum(0)
 
 
-def arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
-    """The tensors as the kernels take them."""
-    return tuple(tensor.detach().numpy() for tensor in tensors)
+def layers(
+    x: torch.Tensor,
+    weights: Sequence[torch.Tensor | None],
+    biases: Sequence[torch.Tensor],
+    te: torch.Tensor,
+    p: Params,
+    width: float,
+    dropout: Dropout | None = None,
+    counts: bool = False,
+) -> torch.Tensor:
+    """Spikes of the last layer, or their sums over time, for ``x`` (batch, channel, time).
+
+    The first weight is None if ``x`` is the first layer's current. Dropout acts on the first
+    layer's spikes on their way to the second.
+    """
+    parameters = (*weights, *biases)
+    wanted = any(t is not None and t.requires_grad for t in (x, te, *parameters))
+    keep = wanted and torch.is_grad_enabled()
+    return _Layers.apply(x, te, p, width, dropout, counts, keep, *parameters)
 
 
 def celif(
@@ -167,4 +277,4 @@ def celif(
     """Spikes of the recurrence; same signature as :func:`training.reference.celif`."""
     if bias is None:
         bias = current.new_zeros(current.shape[1])
-    return _Celif.apply(current.transpose(1, 2), bias, te.t(), p, width).transpose(1, 2)
+    return layers(current, [None], [bias], te, p, width)

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from training import checks, encodings
-from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
+from training.functional import ALPHA, BETA, THETA0, WIDTH, celif, fuses, layers
 
 READOUTS = ("mean", "last", "steps", "spikes")
 
@@ -44,6 +44,14 @@ class Synapses(nn.Linear):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The product alone."""
         return F.linear(x, self.weight)
+
+
+def _hooked(layer: nn.Module) -> bool:
+    hooks = (
+        layer._forward_hooks, layer._forward_pre_hooks,
+        layer._backward_hooks, layer._backward_pre_hooks,
+    )  # fmt: skip
+    return any(hooks)
 
 
 def _recurrent_layers(recurrent: bool | Sequence[bool], layers: int) -> list[bool]:
@@ -195,17 +203,22 @@ class Network(nn.Module):
         """Number of trainable values."""
         return sum(p.numel() for p in self.parameters())
 
-    def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
-        """Currents and spikes of every spiking layer for ``x`` (batch, channel, time)."""
+    def _ordered(self, x: torch.Tensor) -> torch.Tensor:
+        """The input as the first layer sees it, in the network's order of steps."""
         checks.sequence("Network input", x, self.in_features, self.steps, self.te.dtype)
         order = self.config["permutation"]
-        if order is not None:
-            if x.shape[2] != self.steps:
-                raise ValueError(
-                    f"Network input: expected {self.steps} time steps, because the network "
-                    f"permutes them, got {x.shape[2]}; pass whole samples"
-                )
-            x = x[:, :, order]
+        if order is None:
+            return x
+        if x.shape[2] != self.steps:
+            raise ValueError(
+                f"Network input: expected {self.steps} time steps, because the network "
+                f"permutes them, got {x.shape[2]}; pass whole samples"
+            )
+        return x[:, :, order]
+
+    def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
+        """Currents and spikes of every spiking layer for ``x`` (batch, channel, time)."""
+        x = self._ordered(x)
         states, te = [], self.te_table
         for i, layer in enumerate(self.spiking_layers):
             if i < 2 and self.training:
@@ -256,11 +269,39 @@ class Network(nn.Module):
         if self.config["readout"] == "last":
             return self.readout(spikes[..., -1])
         # Not mean: its gradient would be written out, transposed, for every step.
-        rates = spikes.sum(-1) / spikes.shape[-1]
+        return self._read_rates(spikes.sum(-1) / spikes.shape[-1])
+
+    def _read_rates(self, rates: torch.Tensor) -> torch.Tensor:
         return rates if self.config["readout"] == "spikes" else self.readout(rates)
+
+    def _fuses(self) -> bool:
+        """Whether nobody wants to see or change what passes between the layers."""
+        plain = all(type(each) is Synapses and not _hooked(each) for each in self.spiking_layers)
+        weight = self.spiking_layers[0].weight
+        # Under autocast a product has another type than its factors; the plain path refuses that.
+        same = (weight[:1] @ weight[:1].t()).dtype == weight.dtype
+        return plain and same and not len(self.recurrent) and fuses(self.backend, weight)
+
+    def _fused(self, x: torch.Tensor) -> torch.Tensor:
+        x, p = self._ordered(x), self.config["dropout"] if self.training else 0.0
+        counts = self.config["readout"] in ("mean", "spikes")
+        spikes = layers(
+            self._dropped(x) if self.training else x,
+            [layer.weight for layer in self.spiking_layers],
+            [layer.bias for layer in self.spiking_layers],
+            self.te_table,
+            **self.neuron,
+            backend=self.backend,
+            dropout=p,
+            tied_dropout=self.config["tied_dropout"],
+            counts=counts,
+        )
+        return self._read_rates(spikes / x.shape[2]) if counts else self.read(spikes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of ``x`` (batch, channel, time): (batch, classes), or with a time axis."""
+        if self.watch is None and self._fuses():
+            return self._fused(x)
         states = self.hidden_states(x)
         if self.watch is not None:
             self.watch([state.spikes for state in states])

@@ -5,7 +5,7 @@
     I[t] = (from the layer below)[t] + W_rec·S[t−1] + b
 
 :func:`reference` loops over :func:`training.dynamics.step` under autograd; :func:`fused` is one
-compiled pass forward and one backward, with the adjoint of :mod:`training.fused` and::
+compiled pass forward and one backward, with the adjoint of :mod:`training.scans` and::
 
     GS[t] = (from above)[t] + W_recᵀ·G_I[t+1] − GV[t+1]·α·V[t]
     G_W_rec = Σ_batch,t G_I[t]·S[t−1]ᵀ
@@ -19,13 +19,15 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from training import compiled, dynamics
+from training import compiled, dynamics, scans
 from training import fused as feedforward
 from training.dynamics import Params, State, step
-from training.fused import adjoint, spike
 from training.reference import scan
+from training.scans import adjoint, spike
 
 _prange = compiled.parallel_range()
+# Groups of samples whose TE gradients are summed apart: part of the result's bits.
+_GROUPS = 16
 
 
 @compiled.jitable
@@ -38,7 +40,7 @@ def feed_back(weight: Any, spikes: Any, out: Any) -> None:
                 out[n] += weight[m, n]
 
 
-@compiled.kernel(__file__, feedforward.__file__, dynamics.__file__)
+@compiled.kernel(__file__, scans.__file__, dynamics.__file__)
 def _forward(x, weight, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untyped-def]
     batch, steps, neurons = x.shape
     for b in _prange(batch):
@@ -59,7 +61,7 @@ def _forward(x, weight, bias, te, p, width, spikes, v, flags):  # type: ignore[n
             feed_back(weight, s_now, own)
 
 
-@compiled.kernel(__file__, feedforward.__file__, dynamics.__file__)
+@compiled.kernel(__file__, scans.__file__, dynamics.__file__)
 def _backward(grad, weight, te, p, v, flags, grad_x, grad_te):  # type: ignore[no-untyped-def]
     batch, steps, neurons = v.shape
     groups = grad_te.shape[0]
@@ -117,7 +119,7 @@ class _Recurrent(torch.autograd.Function):
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         weight, te, v, flags, spikes = ctx.saved_tensors
         grad_x = torch.empty_like(v)
-        grad_te = v.new_empty((min(feedforward.GROUPS, len(v)), *te.shape))
+        grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
         given = feedforward.arrays(grads[0].contiguous(), weight, te)
         _backward(*given, ctx.p, *feedforward.arrays(v, flags, grad_x, grad_te))
         grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
