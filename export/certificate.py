@@ -39,11 +39,11 @@ from export.slayer_bounds import cuba_states, sigma_delta_states
 
 _CHANGE = {
     "sum": "use fewer input bits, fewer inputs or smaller weights",
-    "V": "make weights and biases {factor} times smaller, or use fewer input bits",
-    "U": "make the weights {factor} times smaller",
-    "Θ": "make TE, or weights and biases, {factor} times smaller, or lower β",
-    "σ": "make weights and biases {factor} times smaller, or use shorter samples",
-    "message": "make weights and biases {factor} times smaller, or use shorter samples",
+    "V": "make weights and biases at least {factor} times smaller, or use fewer input bits",
+    "U": "make the weights at least {factor} times smaller",
+    "Θ": "make TE, or weights and biases, at least {factor} times smaller, or lower β",
+    "σ": "make weights and biases at least {factor} times smaller, or use shorter samples",
+    "message": "make weights and biases at least {factor} times smaller, or use shorter samples",
     "readout": "use fewer weight bits, or shorter samples",
 }
 
@@ -76,7 +76,10 @@ class RegisterBound:
 
     @property
     def change(self) -> str:
-        """What to change if it does not fit."""
+        """What to change if it does not fit.
+
+        The factor is a lower estimate: past the first overflow, bounds go on from full registers.
+        """
         factor = f"{math.ceil(10 * self.largest / self.limit) / 10:g}"
         return _CHANGE[self.register].format(factor=factor)
 
