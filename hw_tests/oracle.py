@@ -19,6 +19,16 @@ CUBA, Lava's stock fixed-point LIF; a sample starts at u = v = 0::
     v ← sat( rz(v·(4096−dv), 12) + u + (bias_mant « bias_exp) )
     s ← v > vth « 6,  then v ← 0 where s
 
+Sigma-delta, Lava's stock fixed-point SigmaDelta with ReLU; a sample starts at σ = a = r = 0::
+
+    σ ← σ + (acc « shift), in 32 bits
+    d ← max(σ + (bias_mant « 12), 0) − a + r,  then a ← max(σ + (bias_mant « 12), 0)
+    m ← d limited to ±(65535 « 6) if |d| ≥ vth « 12, else 0
+    r ← d − m,  s ← m » 6 (rounding down)
+
+In a recurrent layer ``acc`` also has the weights times the layer's own spikes of the step before.
+Sums of graded messages may first be shifted right, rounding down.
+
 Readout: logits[c] = Σ_t ( Σ_n W[c][n]·s[n][t] + bias[c] ).
 
 Here rz(x, n) shifts right by n rounding towards zero, and sat limits to ±(2²³−1).
@@ -59,11 +69,26 @@ def _accumulate(row: Vector, inputs: Matrix, step: int) -> int:
     return sum(w * channel[step] for w, channel in zip(row, inputs, strict=True))
 
 
+def _arriving(
+    weight: Matrix, inputs: Matrix, step: int, own: Matrix | None, spikes: Vector, sum_down: int
+) -> list[int]:
+    """Sums that reach each neuron at one step; `spikes` are the layer's own, of the step before."""
+    sums = [_accumulate(row, inputs, step) >> sum_down for row in weight]
+    if own is None:
+        return sums
+    return [
+        total + sum(w * s for w, s in zip(row, spikes, strict=True))
+        for total, row in zip(sums, own, strict=True)
+    ]
+
+
 def celif_layer(
     weight: Matrix,
     inputs: Matrix,
     te: Matrix,
     *,
+    weight_rec: Matrix | None = None,
+    sum_down: int = 0,
     alpha_mant: int,
     beta_mant: int,
     theta0_int: int,
@@ -80,6 +105,10 @@ def celif_layer(
         Weight mantissas, and spikes or graded integer inputs.
     te : [neuron][step]
         Mantissas TE; steps beyond those of `inputs` are ignored.
+    weight_rec : [to][from], optional
+        Weight mantissas of a recurrent layer.
+    sum_down : int
+        Right shift of the sums of weights times inputs.
     alpha_mant, beta_mant : int
         Decays of V and of Θ−Θ0, in 1/4096.
     theta0_int : int
@@ -95,18 +124,20 @@ def celif_layer(
         'v', 'theta' and 's', each [neuron][step]; 'v' is the value compared with 'theta'.
     """
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "theta", "s")}
-    for n, (row, te_row, mantissa) in enumerate(zip(weight, te, bias_mant, strict=True)):
-        v, s, theta = 0, 0, theta0_int
-        te_down = te_exp if isinstance(te_exp, int) else te_exp[n]
-        sum_up = shift if isinstance(shift, int) else shift[n]
-        for k in range(len(inputs[0])):
+    neurons = range(len(weight))
+    te_down = [te_exp] * len(weight) if isinstance(te_exp, int) else te_exp
+    sum_up = [shift] * len(weight) if isinstance(shift, int) else shift
+    bias = [mantissa << bias_exp for mantissa in bias_mant]
+    v, s, theta = [0 for _ in neurons], [0 for _ in neurons], [theta0_int for _ in neurons]
+    for k in range(len(inputs[0])):
+        for n, acc in enumerate(_arriving(weight, inputs, k, weight_rec, s[:], sum_down)):
             # Θ goes first because it needs the V of the previous step, not yet reset.
-            adaptation = rz(beta_mant * (theta - theta0_int), DECAY_BITS)
-            theta = saturate(adaptation + rz(te_row[k] * v, te_down) + theta0_int)
-            kept = rz(alpha_mant * v, DECAY_BITS) * (1 - s)
-            v = saturate(kept + (_accumulate(row, inputs, k) << sum_up) + (mantissa << bias_exp))
-            s = int(v >= theta)
-            for name, value in (("v", v), ("theta", theta), ("s", s)):
+            adaptation = rz(beta_mant * (theta[n] - theta0_int), DECAY_BITS)
+            theta[n] = saturate(adaptation + rz(te[n][k] * v[n], te_down[n]) + theta0_int)
+            kept = rz(alpha_mant * v[n], DECAY_BITS) * (1 - s[n])
+            v[n] = saturate(kept + (acc << sum_up[n]) + bias[n])
+            s[n] = int(v[n] >= theta[n])
+            for name, value in (("v", v[n]), ("theta", theta[n]), ("s", s[n])):
                 traces[name][n].append(value)
     return traces
 
@@ -139,13 +170,22 @@ def cosine_te(increments: Vector, wave: Vector, steps: int) -> list[list[int]]:
 
 
 def cuba_layer(
-    weight: Matrix, inputs: Matrix, *, du: int, dv: int, vth: int, bias_mant: Vector, bias_exp: int
+    weight: Matrix,
+    inputs: Matrix,
+    *,
+    du: int,
+    dv: int,
+    vth: int,
+    bias_mant: Vector,
+    bias_exp: int,
+    weight_rec: Matrix | None = None,
+    sum_down: int = 0,
 ) -> Traces:
     """Run a CUBA layer (Lava's fixed-point LIF) over one sample.
 
     Parameters
     ----------
-    weight, inputs, bias_mant, bias_exp
+    weight, inputs, bias_mant, bias_exp, weight_rec, sum_down
         As in `celif_layer`.
     du, dv, vth : int
         Decays of current and voltage (Lava adds 1 to `du` only), threshold before its shift.
@@ -156,17 +196,98 @@ def cuba_layer(
         'v' (before the reset), 'u' and 's', each [neuron][step].
     """
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "u", "s")}
-    for n, (row, mantissa) in enumerate(zip(weight, bias_mant, strict=True)):
-        u, v = 0, 0
-        for k in range(len(inputs[0])):
-            drive = _accumulate(row, inputs, k) << CUBA_ALIGN_BITS
-            u = _wrap_current(rz(u * (4096 - (du + 1)), DECAY_BITS) + drive)
-            v = saturate(rz(v * (4096 - dv), DECAY_BITS) + u + (mantissa << bias_exp))
-            s = int(v > vth << CUBA_ALIGN_BITS)
-            for name, value in (("v", v), ("u", u), ("s", s)):
+    u, v, s = [0] * len(weight), [0] * len(weight), [0] * len(weight)
+    for k in range(len(inputs[0])):
+        for n, acc in enumerate(_arriving(weight, inputs, k, weight_rec, s[:], sum_down)):
+            u[n] = _wrap_current(rz(u[n] * (4096 - (du + 1)), DECAY_BITS) + (acc << 6))
+            kept = rz(v[n] * (1 - s[n]) * (4096 - dv), DECAY_BITS)
+            v[n] = saturate(kept + u[n] + (bias_mant[n] << bias_exp))
+            s[n] = int(v[n] > vth << CUBA_ALIGN_BITS)
+            for name, value in (("v", v[n]), ("u", u[n]), ("s", s[n])):
                 traces[name][n].append(value)
-            v *= 1 - s
     return traces
+
+
+def sigma_delta_layer(
+    weight: Matrix, inputs: Matrix, *, shift: int, vth: int, bias_mant: Vector
+) -> Traces:
+    """Run a sigma-delta layer over one sample.
+
+    Parameters
+    ----------
+    weight, inputs
+        As in `celif_layer`.
+    shift : int
+        Left shift of the weighted sum: 12 for spikes, 0 for messages.
+    vth, bias_mant : int, [neuron]
+        Threshold and biases, each before its shift by 12.
+
+    Returns
+    -------
+    dict
+        'v' (the sum σ) and 's' (the messages), each [neuron][step].
+    """
+    traces: Traces = {name: [[] for _ in weight] for name in ("v", "s")}
+    largest = 65535 * 64
+    for n, row in enumerate(weight):
+        sigma, activation, left = 0, 0, 0
+        for k in range(len(inputs[0])):
+            sigma = (sigma + (_accumulate(row, inputs, k) << shift) + 2**31) % 2**32 - 2**31
+            before, activation = activation, max(sigma + bias_mant[n] * 4096, 0)
+            change = activation - before + left
+            sent = 0
+            if abs(change) >= vth * 4096:
+                sent = max(-largest, min(largest, change))
+            left = change - sent
+            traces["v"][n].append(sigma)
+            traces["s"][n].append(sent // 64)
+    return traces
+
+
+def convolution(
+    kernels: Sequence[Sequence[Matrix]],
+    shape: Vector,
+    stride: Vector,
+    padding: Vector,
+    dilation: Vector,
+    groups: int,
+) -> list[list[int]]:
+    """Weights [neuron][input] of kernels [out][in][row][column] over images.
+
+    Inputs, channels × rows × columns of `shape`, and neurons are numbered channel by channel, row
+    by row. Pairs are (row, column).
+    """
+    channels, height, width = shape
+    size = len(kernels[0][0]), len(kernels[0][0][0])
+    rows, columns = (
+        (extent + 2 * pad - gap * (k - 1) - 1) // step + 1
+        for extent, pad, gap, k, step in zip(
+            (height, width), padding, dilation, size, stride, strict=True
+        )
+    )
+    weight = []
+    for out, kernel in enumerate(kernels):
+        first = out // (len(kernels) // groups) * (channels // groups)
+        for y in range(rows):
+            for x in range(columns):
+                neuron = [0] * (channels * height * width)
+                for c, plane in enumerate(kernel):
+                    for i, line in enumerate(plane):
+                        for j, w in enumerate(line):
+                            row = y * stride[0] - padding[0] + i * dilation[0]
+                            column = x * stride[1] - padding[1] + j * dilation[1]
+                            if 0 <= row < height and 0 <= column < width:
+                                neuron[((first + c) * height + row) * width + column] += w
+                weight.append(neuron)
+    return weight
+
+
+def late(spikes: Matrix, steps: Vector) -> list[list[int]]:
+    """Spikes [neuron][step] of which each neuron's come `steps` later; what is too late is lost."""
+    return [
+        ([0] * delay + list(train))[: len(train)]
+        for train, delay in zip(spikes, steps, strict=True)
+    ]
 
 
 def readout(weight: Matrix, inputs: Matrix, bias: Vector) -> list[int]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from export import FixedNetwork, Trace
 from export.loihi2 import CURRENT_SHIFT
-from export.model import CelifLayer, CubaLayer, Layer
+from export.model import CelifLayer, CubaLayer, Layer, SigmaDeltaLayer
 from export.te import Cosine
 from hw_tests import oracle
 
@@ -22,9 +22,7 @@ def run_oracle(net: FixedNetwork, x: np.ndarray) -> Trace:
         inputs: oracle.Matrix = sample.tolist()
         for layer, done in zip(net.layers, runs, strict=True):
             done.append(_oracle_layer(layer, inputs))
-            inputs = done[-1]["s"]
-            if layer.delay_shift:
-                inputs = [[0, *spikes[:-1]] for spikes in inputs]
+            inputs = oracle.late(done[-1]["s"], _oracle_lateness(layer))
         if net.readout is None:
             logits.append([sum(spikes) for spikes in inputs])
         else:
@@ -39,27 +37,65 @@ def run_oracle(net: FixedNetwork, x: np.ndarray) -> Trace:
 
 
 def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
+    weight = _oracle_weight(layer)
+    own = None if layer.weight_rec is None else layer.weight_rec.tolist()
+    pixels = len(weight) // layer.rows
+
+    def each(values: np.ndarray | oracle.Matrix) -> list:
+        """What every output channel has, for each of its pixels."""
+        return [value for value in list(values) for _ in range(pixels)]
+
     if isinstance(layer, CelifLayer):
         return oracle.celif_layer(
-            layer.weight.tolist(),
+            weight,
             inputs,
-            _oracle_te(layer),
-            te_exp=layer.te_shift.tolist(),
-            shift=layer.shift.tolist(),
-            bias_mant=layer.bias_mant.tolist(),
+            each(_oracle_te(layer)),
+            te_exp=each(layer.te_shift.tolist()),
+            shift=each(layer.shift.tolist()),
+            bias_mant=each(layer.bias_mant.tolist()),
+            weight_rec=own,
+            sum_down=layer.sum_exp,
             **{name: getattr(layer, name) for name in _CELIF_REGISTERS},
         )
     if isinstance(layer, CubaLayer):
         return oracle.cuba_layer(
-            layer.weight.tolist(),
+            weight,
             inputs,
             du=layer.du,
             dv=layer.dv,
             vth=layer.vth,
-            bias_mant=layer.bias_mant.tolist(),
+            bias_mant=each(layer.bias_mant.tolist()),
             bias_exp=CURRENT_SHIFT,
+            weight_rec=own,
+            sum_down=layer.sum_exp,
         )
-    raise TypeError(f"{layer.name}: the oracle knows CELIF and CUBA, got {layer.kind}")
+    if isinstance(layer, SigmaDeltaLayer):
+        return oracle.sigma_delta_layer(
+            weight,
+            inputs,
+            shift=12 - layer.input_exp,
+            vth=layer.vth,
+            bias_mant=each(layer.bias_mant.tolist()),
+        )
+    raise TypeError(f"{layer.name}: the oracle knows CELIF, CUBA and SDNN, got {layer.kind}")
+
+
+def _oracle_weight(layer: Layer) -> oracle.Matrix:
+    """Weights [neuron][input], of a convolution made anew from its kernels."""
+    g = layer.geometry
+    if g is None:
+        return layer.weight.tolist()
+    kernels = layer.weight.tolist()
+    return oracle.convolution(
+        kernels, list(g.input_shape), g.stride, g.padding, g.dilation, g.groups
+    )
+
+
+def _oracle_lateness(layer: Layer) -> list[int]:
+    """Steps by which each neuron's spikes leave later than they are fired."""
+    delays = [0] * layer.rows if layer.delay is None else layer.delay.tolist()
+    pixels = layer.neurons // layer.rows
+    return [int(layer.delay_shift) + delay for delay in delays for _ in range(pixels)]
 
 
 def _oracle_te(layer: CelifLayer) -> oracle.Matrix:
