@@ -207,6 +207,21 @@ def test_several_changes_are_offered_only_where_one_is_not_enough(asked):
         assert shortages(less, chip)
 
 
+def test_no_offered_set_asks_for_more_than_another(asked):
+    """As the documentation shows them; holding for 16 steps, say, would fit as well."""
+    chip = CHIP.with_figures(core_bytes=40_000, cores=4)
+    found = remedies(asked, chip, 1, shortages(asked, chip))
+    assert [str(remedy) for remedy in found] == [
+        "3 chips (Kapoho Point has 8)",
+        "TE held for 8 steps",
+        "a generated cosine for TE",
+        "TE of at most 99 steps",
+        "TE held for 4 steps and weights of 2 bits",
+        "TE of 4 bits, packed and TE held for 4 steps",
+        "TE of 4 bits, packed and TE held for 2 steps and weights of 2 bits",
+    ]
+
+
 def test_a_shared_table_is_held_by_every_core_that_uses_it(asked):
     placement = place(asked, CHIP)
     rows = [core.held.te // 784 for core in placement.cores]
