@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,17 @@ from torch import distributed, multiprocessing, nn
 
 SEED_STRIDE = 1_000_003
 """Process r draws its dropout from seed + r·SEED_STRIDE: the first as if it were alone."""
+
+
+_sent: deque[list[torch.Tensor]] = deque(maxlen=4)
+"""What was sent lately. Gloo's two threads let go of a tensor some time after it has arrived; if
+they are the last to hold it, they need Python's lock for that, and destroy_process_group, which waits
+for them with the lock in its hand, never returns."""
+
+
+def _kept(*tensors: torch.Tensor) -> torch.Tensor:
+    _sent.append(list(tensors))
+    return tensors[0]
 
 
 class Group:
@@ -41,7 +53,7 @@ class Group:
         if self.size == 1:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64, device=device)
-        distributed.all_reduce(tensor)
+        distributed.all_reduce(_kept(tensor))
         return tensor.tolist()
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -55,7 +67,7 @@ class Group:
         pieces = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         flat = torch.cat([piece.reshape(-1) for piece in pieces])
         flat = torch.cat([flat, present.to(flat)])
-        distributed.all_reduce(flat)
+        distributed.all_reduce(_kept(flat))
         found = flat[-len(trained) :].tolist()
         parts = flat.split([p.numel() for p in trained] + [len(trained)])
         for p, part, count in zip(trained, parts[:-1], found, strict=True):
@@ -66,14 +78,14 @@ class Group:
         if self.size == 1:
             return [tensor.cpu()]
         parts = [torch.empty_like(tensor, device=device) for _ in range(self.size)]
-        distributed.all_gather(parts, tensor.to(device))
+        distributed.all_gather(parts, _kept(tensor.to(device), *parts))
         return [part.cpu() for part in parts]
 
     def start_alike(self, net: nn.Module) -> None:
         """Give every process the first one's weights."""
         if self.size > 1:
             for value in net.state_dict().values():
-                distributed.broadcast(value, 0)
+                distributed.broadcast(_kept(value), 0)
 
 
 def under_torchrun() -> bool:
