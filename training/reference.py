@@ -48,13 +48,13 @@ def scan(
 ) -> States:
     """Run the recurrence over ``current`` (batch, neuron, time) with ``te`` (neuron, time).
 
-    A recurrent layer's ``drive`` makes I[t] of current[t] and S[t−1].
+    A recurrent layer's ``drive`` makes I[t], in TE's type, of current[t] and S[t−1].
     """
 
     def spike(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
         return Boxcar.apply(v, theta, width)
 
-    rest = torch.zeros_like(current[..., 0])
+    rest = torch.zeros_like(current[..., 0], dtype=te.dtype)
     state = State(theta=rest + p.theta0, v=rest, s=rest)
     states = []
     # unbind, not indexing: the backward pass of te[:, t] would allocate a whole table per step.
