@@ -211,7 +211,9 @@ class _Layers(torch.autograd.Function):
         weights, biases, v, flags = (saved[i : i + depth] for i in range(0, len(saved), depth))
         batch, steps = len(grad), len(te)
         stack = _Stack(weights, biases, te, ctx.p, batch, ctx.dropout)
-        kept = _Kept([Room(values, steps) for values in v], [Room(values, steps) for values in flags])
+        kept = _Kept(
+            [Room(values, steps) for values in v], [Room(values, steps) for values in flags]
+        )
         if ctx.counts:
             grad = grad[..., None].expand(-1, -1, steps)
         grad_x = None
@@ -219,8 +221,9 @@ class _Layers(torch.autograd.Function):
             channels = len(biases[0]) if x is None else x.shape[1]
             grad_x = te.new_empty(batch, steps, channels).transpose(1, 2)
         for block, now, sums in _backward(stack, kept, grad):
-            if x is not None:
-                sums.weights[0].addmm_(_matrix(now).t(), block.rows(x).flatten(0, 2))
+            first = sums.weights[0]
+            if x is not None and first is not None:
+                first.addmm_(_matrix(now).t(), block.rows(x).flatten(0, 2))
             if grad_x is not None:
                 block.rows(grad_x).copy_(now if x is None else torch.matmul(now, weights[0]))
         grad_biases = [each.sum(0) for each in sums.biases]

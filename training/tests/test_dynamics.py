@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from training import fused, reference
+from training import reference, scans
 from training.dynamics import Params, State, step
 from training.tests.cases import PARAMS, WIDTH, inputs
 
@@ -36,12 +36,12 @@ def numpy_scan(current: np.ndarray, te: np.ndarray, p: Params) -> State:
 
 def fused_scan(current: np.ndarray, te: np.ndarray, p: Params) -> State:
     """The compiled forward pass, which keeps no Θ."""
-    x = np.ascontiguousarray(current.transpose(0, 2, 1))
-    s, v, flags = np.empty_like(x), np.empty_like(x), np.empty(x.shape, np.uint8)
-    bias = np.zeros(x.shape[2], x.dtype)
-    p, width = p.cast(x.dtype), x.dtype.type(WIDTH)
-    fused._forward(x, bias, np.ascontiguousarray(te.T), p, width, s, v, flags)
-    return State(None, v.transpose(0, 2, 1), s.transpose(0, 2, 1))
+    # One group of all samples: (group, time, sample, neuron).
+    x = np.ascontiguousarray(current.transpose(2, 0, 1))[None]
+    v, flags, bias = np.empty_like(x), np.empty(x.shape, np.uint8), np.zeros(x.shape[3], x.dtype)
+    p, width, te = p.cast(x.dtype), x.dtype.type(WIDTH), np.ascontiguousarray(te.T)
+    scans.forward(x, bias, te, p, width, v, flags, x.shape[3])  # currents become spikes
+    return State(None, v[0].transpose(1, 2, 0), x[0].transpose(1, 2, 0))
 
 
 def torch_scan(current: np.ndarray, te: np.ndarray, p: Params) -> State:

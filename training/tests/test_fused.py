@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training import fused, reference
+from training.memory import Pool
 from training.tests.cases import PARAMS, WIDTH, hypothesis_settings, inputs
 
 
@@ -65,7 +66,9 @@ SHAPES = {
     "one-of-all": (1, 1, 1),
     "one-sample": (1, 16, 20),
     "odd-width": (5, 13, 20),
-    "more-samples-than-groups": (37, 8, 20),
+    "odd-group": (19, 8, 20),
+    "more-than-a-block": (37, 8, 20),
+    "wide": (8, 70, 5),
     "many": (16, 64, 60),
 }
 
@@ -178,10 +181,12 @@ def test_boxcar_is_open_at_both_ends(backend):
     assert current.grad.flatten().tolist() == [0, 1, 1, 1, 0]
 
 
-def test_fused_bits_do_not_depend_on_the_number_of_threads(rng):
+# The second leaves a thread without a group, so that the neurons are shared.
+@pytest.mark.parametrize("shape", [(37, 21, 30), (1, 70, 30)], ids=["groups", "neurons"])
+def test_fused_bits_do_not_depend_on_the_number_of_threads(rng, shape):
     if numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("needs two threads; this machine has one")
-    current, te = inputs(rng, 37, 21, 30, torch.float32)
+    current, te = inputs(rng, *shape, torch.float32)
     before, results = numba.get_num_threads(), []
     try:
         for threads in (1, 2):
@@ -205,8 +210,7 @@ def test_fused_reads_no_uninitialised_memory(rng, monkeypatch):
 
         return fill
 
-    monkeypatch.setattr(torch, "empty", poisoned(torch.empty))
-    monkeypatch.setattr(torch, "empty_like", poisoned(torch.empty_like))
+    monkeypatch.setattr(Pool, "empty", poisoned(Pool.empty))
     monkeypatch.setattr(torch.Tensor, "new_empty", poisoned(torch.Tensor.new_empty))
     for found, want in zip(run(fused, current, te), expected, strict=True):
         assert torch.equal(found, want)
