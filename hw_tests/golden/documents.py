@@ -14,7 +14,7 @@ from export.layer import Layer
 from export.listing import Program
 from export.model import CelifLayer
 from export.te import QUARTER_BITS
-from hw_tests.golden.cases import Case
+from hw_tests.golden.building import Case
 from hw_tests.golden.ranges import needed_bits
 
 _REGISTERS = ("fraction_bits", "alpha_mant", "beta_mant", "theta0_int", "te_bits", "bias_exp")
