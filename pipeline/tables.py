@@ -21,7 +21,9 @@ _SYMBOLS = {"theta": "Θ", "v": "V", "spikes": "S"}
 
 
 def _table(title: str, columns: tuple[str, ...], left: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=title or None, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", overflow="fold")
     return table
@@ -47,7 +49,7 @@ def show_verification(result: Verification) -> None:
             say(f"in the twin this changes first: {source.effect}")
             show_difference(source.effect, ("checkpoint", "file"))
     if unasked := [rung for rung in result.rungs if rung.why == UNASKED]:
-        numbers = ", ".join(str(rung.rung) for rung in unasked)
+        numbers = ", ".join(dict.fromkeys(str(rung.rung) for rung in unasked))
         say(f"not asked for: rung {numbers}")
     for rung in result.rungs:
         if rung.detail and rung.why != UNASKED:
@@ -64,12 +66,8 @@ def show_difference(first: Difference, sides: tuple[str, ...]) -> None:
     """Print a neuron's registers around the step at which two runs part."""
     if not first.around:
         return
-    ours, theirs = sides
-    title = (
-        f"sample {first.sample}, layer {first.layer}, neuron {first.neuron}: "
-        f"{ours} │ {theirs}, where they part"
-    )
-    table = _table(escape(title), ("step", *_SYMBOLS.values()))
+    say(f"layer {first.layer}, neuron {first.neuron}: {' │ '.join(sides)}")
+    table = _table("", ("step", *_SYMBOLS.values()))
     for moment in first.around:
         cells = (_pair(getattr(moment, name)) for name in _SYMBOLS)
         mark = " ◂" if moment.step == first.step else "  "

@@ -18,7 +18,7 @@ from hw_tests import ladder
 from hw_tests.trace import Difference
 from pipeline import verify
 from pipeline.verify import Verification
-from training import Network
+from training import Network, checkpoint
 
 STEPS = 16
 
@@ -84,6 +84,25 @@ def test_weight_off_by_one_is_found(path: Path, net: Network, x: torch.Tensor) -
     assert effect is not None
     assert (effect.sample, effect.layer, effect.step, effect.neuron) == (0, 1, step, 3)
     assert effect.variable == "v"
+
+
+def test_command_shows_the_values_around_a_difference(
+    path: Path, net: Network, x: torch.Tensor, tmp_path: Path, end_of: Any
+) -> None:
+    checkpoint.save(tmp_path / "net.pt", net)
+    np.save(tmp_path / "x.npy", x.numpy())
+    with h5py.File(path, "r+") as f:
+        f["layer/0/weight"][4, 0] -= 1
+    arguments = ("--against", tmp_path / "net.pt", "--input", tmp_path / "x.npy")
+    ending = end_of("verify", path, *arguments, "--target", "twin")
+    assert ending.code == 1
+    assert "file DIFFERS: the floats are the file's" in ending.error
+    assert "/layer/0/weight[4, 0]: expected" in ending.error
+    assert "in the twin this changes first: sample 0, layer 0, step 2, neuron 4, v:" in ending.error
+    assert "layer 0, neuron 4: checkpoint │ file" in ending.error
+    steps = [line.split()[0] for line in ending.error.splitlines() if line.count("│") == 3]
+    assert steps == ["0", "1", "2", "3", "4", "5"]
+    assert "2 ◂" in ending.error
 
 
 def test_te_shifted_by_a_step_is_found(path: Path, net: Network, x: torch.Tensor) -> None:
