@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,15 +24,20 @@ SEED_STRIDE = 1_000_003
 """Process r draws its dropout from seed + r·SEED_STRIDE: the first as if it were alone."""
 
 
-_sent: deque[list[torch.Tensor]] = deque(maxlen=4)
-"""What was sent lately. Gloo's two threads let go of a tensor some time after it has arrived; if
-they are the last to hold it, they need Python's lock for that, and destroy_process_group, which waits
-for them with the lock in its hand, never returns."""
+_buffers: dict[tuple[Any, ...], torch.Tensor] = {}
 
 
-def _kept(*tensors: torch.Tensor) -> torch.Tensor:
-    _sent.append(list(tensors))
-    return tensors[0]
+def _buffer(like: torch.Tensor, device: torch.device, number: int = 0) -> torch.Tensor:
+    """Memory to send from or receive in, the same every time, and never given back.
+
+    Gloo's threads let go of a tensor some time after it has arrived. If they were the last to hold
+    it they would need Python's lock for that, and destroy_process_group, which waits for them with
+    the lock in its hand, would never return.
+    """
+    key = (like.shape, like.dtype, device, number)
+    if key not in _buffers:
+        _buffers[key] = torch.empty_like(like, device=device)
+    return _buffers[key]
 
 
 class Group:
@@ -52,8 +56,9 @@ class Group:
         """Sums over all processes."""
         if self.size == 1:
             return list(values)
-        tensor = torch.tensor(values, dtype=torch.float64, device=device)
-        distributed.all_reduce(_kept(tensor))
+        local = torch.tensor(values, dtype=torch.float64)
+        tensor = _buffer(local, device).copy_(local)
+        distributed.all_reduce(tensor)
         return tensor.tolist()
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -67,25 +72,29 @@ class Group:
         pieces = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         flat = torch.cat([piece.reshape(-1) for piece in pieces])
         flat = torch.cat([flat, present.to(flat)])
-        distributed.all_reduce(_kept(flat))
+        flat = _buffer(flat, flat.device).copy_(flat)
+        distributed.all_reduce(flat)
         found = flat[-len(trained) :].tolist()
         parts = flat.split([p.numel() for p in trained] + [len(trained)])
         for p, part, count in zip(trained, parts[:-1], found, strict=True):
-            p.grad = part.view_as(p).to(p.dtype) if count else None
+            p.grad = part.view_as(p).to(p.dtype, copy=True) if count else None
 
     def gather(self, tensor: torch.Tensor, device: torch.device) -> list[torch.Tensor]:
         """The tensors, of one shape, of all processes, on the CPU."""
         if self.size == 1:
             return [tensor.cpu()]
-        parts = [torch.empty_like(tensor, device=device) for _ in range(self.size)]
-        distributed.all_gather(parts, _kept(tensor.to(device), *parts))
-        return [part.cpu() for part in parts]
+        own = _buffer(tensor, device).copy_(tensor)
+        parts = [_buffer(tensor, device, 1 + rank) for rank in range(self.size)]
+        distributed.all_gather(parts, own)
+        return [part.to("cpu", copy=True) for part in parts]
 
     def start_alike(self, net: nn.Module) -> None:
         """Give every process the first one's weights."""
         if self.size > 1:
             for value in net.state_dict().values():
-                distributed.broadcast(_kept(value), 0)
+                sent = _buffer(value, value.device).copy_(value)
+                distributed.broadcast(sent, 0)
+                value.copy_(sent)
 
 
 def under_torchrun() -> bool:
