@@ -1,0 +1,128 @@
+"""Recipes: the rate's schedules, moved images, averaged weights, presets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from training import augment, presets, tasks
+from training.average import Average
+from training.network import Network
+from training.recipe import Recipe
+from training.tests.bursts import bursts, train
+
+
+def test_step_schedule_falls_after_every_tenth_epoch():
+    recipe = Recipe(epochs=150, schedule="step", lr=5e-3, decay=0.8, decay_every=10)
+    total = 150 * 215
+    rates = [recipe.lr_at(epoch * 215 / total) for epoch in range(150)]
+    expected = [5e-3 * 0.8 ** (epoch // 10) for epoch in range(150)]
+    assert rates == pytest.approx(expected)
+    assert recipe.lr_at((10 * 215 - 1) / total) == 5e-3, "the last step of the tenth epoch"
+
+
+def test_constant_schedule_is_constant():
+    assert {Recipe(schedule="constant", lr=0.1).lr_at(i / 9) for i in range(10)} == {0.1}
+
+
+BAD = {
+    "schedule": (
+        {"schedule": "linear"},
+        "recipe schedule: expected one of cosine, .* got 'linear'",
+    ),
+    "augment": ({"augment": "mirror"}, "recipe augment: expected one of none, shift, .* 'mirror'"),
+    "epochs": ({"epochs": 0}, "recipe epochs: expected a number from 1 up, got 0"),
+    "patience": ({"patience": 0}, "recipe patience: expected a number from 1 up, got 0"),
+    "average": ({"average": 1.0}, r"recipe average: expected a number in \[0, 1\), got 1"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_recipe_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Recipe(**options)
+
+
+def test_shift_moves_whole_pixels_and_fills_with_zeros():
+    images = torch.arange(1.0, 13).reshape(1, 1, 3, 4).repeat(3, 1, 1, 1)
+    moved = augment.shifted(images, np.array([[0, 0], [1, -2], [-1, 1]]))
+    assert torch.equal(moved[0], images[0])
+    assert moved[1, 0].tolist() == [[0, 0, 0, 0], [3, 4, 0, 0], [7, 8, 0, 0]]
+    assert moved[2, 0].tolist() == [[0, 5, 6, 7], [0, 9, 10, 11], [0, 0, 0, 0]]
+
+
+def test_turn_by_nothing_is_the_image_and_by_much_is_another():
+    images = torch.rand(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    # Bilinear samples at the pixels themselves, up to the rounding of their coordinates.
+    still = augment.turned(images, np.zeros((2, 4)))
+    torch.testing.assert_close(still, images, rtol=0, atol=1e-5)
+    # A move alone by a whole pixel, half of the largest, is a shift of the image.
+    down = augment.turned(images, np.array([[0, 0, 0.5, 0]] * 2))
+    torch.testing.assert_close(down[:, :, :-1], images[:, :, 1:], rtol=0, atol=1e-5)
+    assert (augment.turned(images, np.ones((2, 4))) - images).abs().mean() > 0.05
+
+
+def test_images_are_moved_afresh_but_the_same_for_every_process():
+    task = bursts()
+    source = augment.Augmented(task.train, "shift", task.image)
+    x, y = source.draw(0, 0, 0, 16)
+    plain, labels = task.train.draw(0, 0, 0, 16)
+    assert torch.equal(y, labels)
+    assert not torch.equal(x, plain)
+    assert torch.equal(x[5:9], source.draw(0, 0, 0, 16, slice(5, 9))[0])
+    assert torch.equal(source.x, task.train.x)
+    assert len(source.draw(0, 0, 3, 16)[1]) == 8, "the last batch is not full"
+
+
+def test_samples_that_are_no_images_are_not_moved(tmp_path):
+    with pytest.raises(ValueError, match="augment: expected a task of images for 'shift', got one"):
+        train(replace(bursts(), image=None), tmp_path, Recipe(epochs=1, augment="shift"))
+
+
+def test_average_follows_the_weights_as_its_equation_says():
+    net = Network(1, (3,), 2, 4)
+    average = Average(net, 0.5)
+    expected = net.te.detach().clone()
+    for n in (1, 2, 3):
+        with torch.no_grad():
+            net.te.add_(n)
+        average.update(net)
+        decay = min(0.5, (1 + n) / (10 + n))
+        expected = decay * expected + (1 - decay) * net.te.detach()
+    # Two ways of writing the same sum.
+    torch.testing.assert_close(average.weights["te"], expected, rtol=1e-6, atol=1e-6)
+    raw = net.te.detach().clone()
+    with average.applied(net):
+        assert torch.equal(net.te, average.weights["te"])
+    assert torch.equal(net.te, raw)
+
+
+def test_averaged_run_validates_saves_and_returns_the_average(tmp_path):
+    run = train(bursts(), tmp_path, Recipe(epochs=2, batch=16, average=0.9))
+    assert run.average is not None
+    assert run.average.updates == 8
+    for name, value in run.net.state_dict().items():
+        assert torch.equal(value, run.average.weights[name])
+
+
+def test_presets_are_the_papers():
+    sizes = {"seq-mnist-88": 83_562, "ps-mnist-88": 83_562}
+    sizes |= {"seq-mnist-152": 153_962, "ps-mnist-152": 153_962}
+    for name, parameters in sizes.items():
+        preset = presets.get(name)
+        assert Network(1, preset.hidden, 10, 784).num_parameters == parameters
+        assert preset.recipe.batch == 256
+    copy = presets.get("copy-400")
+    assert (copy.hidden, copy.recipe.lr, copy.network) == (
+        (64, 256, 256),
+        1e-3,
+        {"beta": 1 - 1 / 400},
+    )
+    assert presets.get("adding-800").recipe.lr == 5e-4
+    for name in presets.NAMES:
+        assert "mnist" in name or tasks.load(presets.get(name).task).steps > 0
+    with pytest.raises(ValueError, match=r"preset: expected one of digits, .* got 'mnist'"):
+        presets.get("mnist")
