@@ -16,12 +16,10 @@ from rich.progress import (
     Progress,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table
 
 from export import ExportReport
-from pipeline.verify import Gap, Verification
 from training import trainer
 
 # Notices go to standard error, so that --json owns standard output.
@@ -90,30 +88,48 @@ def training_bar(quiet: bool = False) -> Iterator[Callable[[trainer.Progress], N
         MofNCompleteColumn(),
         TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task("training", total=None, epoch="", state="")
+        task = bar.add_task("training", total=None, epoch="", state="", left="")
 
         def report(progress: trainer.Progress) -> None:
             finished = progress.epoch if progress.validation is None else progress.epoch - 1
-            state = f"loss {progress.loss:.3f}  accuracy {progress.accuracy:.1%}"
             bar.update(
                 task,
                 total=progress.epochs * progress.steps,
                 completed=finished * progress.steps + progress.step,
                 epoch=f"{finished + 1}/{progress.epochs}",
-                state=state,
+                state=_training_state(progress),
+                left=f"{_duration(progress.seconds_left)} left",
             )
 
         yield report
 
 
+def _training_state(progress: trainer.Progress) -> str:
+    objective = progress.objective
+    parts = [f"loss {progress.loss:.4f}", f"{objective.name} {objective.text(progress.score)}"]
+    if progress.rate is not None:
+        parts.append(f"firing {progress.rate:.1%}")
+    if progress.steps_per_second is not None:
+        parts.append(f"{progress.steps_per_second:.2f} steps/s")
+    return "  ".join(parts)
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
 def _epoch_line(progress: trainer.Progress) -> None:
     if progress.validation is not None:
-        console.print(
-            f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
-            f"accuracy {progress.accuracy:.1%}  validation {progress.validation:.1%}"
+        say(
+            f"epoch {progress.epoch}/{progress.epochs}  {_training_state(progress)}  "
+            f"validation {progress.objective.text(progress.validation)}  "
+            f"{_duration(progress.seconds_left)} left"
         )
 
 
@@ -136,46 +152,3 @@ def show_export(report: ExportReport) -> None:
             f"±{layer.bias_error:.1e}",
         )
     console.print(table)
-
-
-def show_verification(result: Verification) -> None:
-    """Print the ladder and the gap."""
-    table = Table(title="The ladder", title_justify="left")
-    for name in ("rung", "compared", "steps", "values", "mismatches", "verdict"):
-        table.add_column(name, justify="left" if name in ("compared", "verdict") else "right")
-    colour = {"equal": "green", "DIFFERS": "bold red", "not run": "yellow"}
-    for rung in result.rungs:
-        ran = rung.verdict != "not run"
-        verdict = f"[{colour[rung.verdict]}]{rung.verdict}[/]"
-        counts = [f"{n:,}" if ran else "" for n in (rung.steps, rung.values, rung.mismatches)]
-        table.add_row(str(rung.rung), escape(rung.compared), *counts, verdict)
-    console.print(table)
-    for rung in result.rungs:
-        if rung.detail:
-            say(f"rung {rung.rung} {rung.verdict}: {rung.detail}")
-    if result.gap is not None:
-        show_gap(result.gap)
-
-
-def show_gap(gap: Gap) -> None:
-    """Print how far the integers are from the float network."""
-    title = f"The gap, float ↔ fixed, {gap.samples} samples"
-    if not gap.same_source:
-        title += "  [bold red](the file was exported from other weights)[/]"
-    table = Table(title=title, title_justify="left")
-    for name in ("layer", "same spikes", "rate float", "rate fixed", "silent", "saturations"):
-        table.add_column(name, justify="right")
-    for layer in gap.layers:
-        table.add_row(
-            str(layer.layer),
-            f"{layer.spike_agreement:.2%}",
-            f"{layer.rate_float:.1%}",
-            f"{layer.rate_fixed:.1%}",
-            str(layer.dead_neurons),
-            str(layer.saturations),
-        )
-    console.print(table)
-    line = f"same prediction: {gap.prediction_agreement:.2%}"
-    if gap.accuracy_float is not None and gap.accuracy_fixed is not None:
-        line += f"   accuracy: float {gap.accuracy_float:.2%}, fixed {gap.accuracy_fixed:.2%}"
-    console.print(line)
