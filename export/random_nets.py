@@ -37,7 +37,7 @@ def random_network(
     the current alone passes the end of the 24-bit registers.
     """
     each = (weight_bits,) * (len(widths) + 1) if isinstance(weight_bits, int) else weight_bits
-    table, form = _random_te(rng, max(widths), steps, te_bits, te_form, te_hold)
+    table, form = random_te(rng, max(widths), steps, te_bits, te_form, te_hold)
     te_exps = te_bits + 2 + rng.integers(-1, 3, max(widths)) if per_channel else None
     layers, inputs, lag = [], channels, 1
     for i, (width, width_bits) in enumerate(zip(widths, each, strict=False)):
@@ -84,7 +84,7 @@ def random_network(
     return FixedNetwork(tuple(layers), readout, steps, int(delay_shift), encoding, {})
 
 
-def _random_te(
+def random_te(
     rng: np.random.Generator, rows: int, steps: int, bits: int, encoding: str, hold: int
 ) -> tuple[np.ndarray, Form]:
     """Mantissas over their whole range, in any form."""

@@ -62,4 +62,4 @@ def test_draws_cover_every_option() -> None:
     seen = {option for seed in range(150) for option in draws.draw(seed, SMALL).options}
     wanted = {f"{name} {value}" for name, values in draws.OPTIONS.items() for value in values}
     assert wanted <= seen
-    assert {"weight_bits mixed", "short samples"} <= seen
+    assert {"weight_bits mixed", "short samples", *draws.KINDS} <= seen
