@@ -61,13 +61,17 @@ class Block(AbstractProcess):
             neuron.s_out.reshape(tuple(layer.output_shape)).transpose(_REVERSED).connect(self.out)
         else:
             neuron.s_out.connect(self.out)
-        # Lava names Processes after the attributes that hold them; errors shall name the layer.
-        self.synapse.name, neuron.name = f"{layer.name} synapse", layer.name
         if own is not None:
             self.synapse_rec = own.process
-            self.synapse_rec.name = f"{layer.name} recurrent synapse"
             neuron.s_out.connect(self.synapse_rec.s_in)
             self.synapse_rec.a_out.connect(neuron.a_in)
+
+    def _post_init(self) -> None:
+        super()._post_init()
+        # Lava has named the parts after the attributes that hold them; errors shall name the layer.
+        self.synapse.name, self.neuron.name = f"{self.name} synapse", self.name
+        if hasattr(self, "synapse_rec"):
+            self.synapse_rec.name = f"{self.name} recurrent synapse"
 
 
 def connect(before: Block, after: Block) -> None:

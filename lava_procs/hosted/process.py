@@ -43,7 +43,7 @@ class Hosted(AbstractProcess):
     _runtime: Any = None
 
     def __init__(self, *, neuron: AbstractProcess, adapters: Any, returns: bool):
-        super().__init__(name=f"{neuron.name} on the host")
+        super().__init__(name=neuron.name)
         shape = neuron.a_in.shape
         self.a_in = InPort(shape=shape)
         self.s_out = OutPort(shape=shape)
@@ -61,6 +61,11 @@ class Hosted(AbstractProcess):
             self.back.out.connect(self.s_out)
         else:
             neuron.s_out.connect(self.s_out)
+
+    def _post_init(self) -> None:
+        name = self.name
+        super()._post_init()
+        self.neuron.name = name  # Lava has named it after the attribute
 
 
 @implements(proc=Hosted, protocol=LoihiProtocol)

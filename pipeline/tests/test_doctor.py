@@ -96,4 +96,3 @@ def test_doctor_names_what_is_short_and_other_versions(monkeypatch: pytest.Monke
         "missing: numba",
     ):
         assert words in result.stderr
-
