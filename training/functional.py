@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch.nn import functional as F
@@ -16,19 +19,47 @@ ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
 """The paper's membrane decay α, threshold decay β, resting threshold Θ0 and surrogate width Γ."""
 
 Backend = Callable[[torch.Tensor, torch.Tensor, Params, float, torch.Tensor | None], torch.Tensor]
-BACKENDS: dict[str, Backend] = {"reference": reference.celif, "fused": fused.celif}
+
+
+def _triton(
+    current: torch.Tensor, te: torch.Tensor, p: Params, width: float, bias: torch.Tensor | None
+) -> torch.Tensor:
+    """The GPU kernel; only who uses it needs Triton."""
+    return importlib.import_module("training.gpu").celif(current, te, p, width, bias)
+
+
+BACKENDS: dict[str, Backend] = {
+    "reference": reference.celif,
+    "fused": fused.celif,
+    "triton": _triton,
+}
 RECURRENT = {"reference": recurrent.reference, "fused": recurrent.fused}
 
 
-def _not_fused(current: torch.Tensor) -> str | None:
-    """Why the fused kernel cannot take ``current``, or None."""
+def _not_fused(x: torch.Tensor) -> str | None:
+    """Why the fused kernel cannot take ``x``, or None."""
     if not compiled.AVAILABLE:
         return "numba to be installed, found none"
-    if current.device.type != "cpu":
-        return f"a tensor on the CPU, got one on {current.device}"
-    if current.dtype not in fused.DTYPES:
-        return f"float32 or float64, got {current.dtype}"
-    return None
+    if x.device.type != "cpu":
+        return f"a tensor on the CPU, got one on {x.device}"
+    return _not_a_type_of_ours(x)
+
+
+def _not_triton(x: torch.Tensor) -> str | None:
+    """Why the GPU kernel cannot take ``x``, or None."""
+    if importlib.util.find_spec("triton") is None:
+        return "triton to be installed, as torch for CUDA on Linux does, found none"
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"  # as Triton itself asks
+    if x.device.type != "cuda" and not interpreted:
+        return f"a tensor on a CUDA device, got one on {x.device}"
+    return _not_a_type_of_ours(x)
+
+
+def _not_a_type_of_ours(x: torch.Tensor) -> str | None:
+    return None if x.dtype in fused.DTYPES else f"float32 or float64, got {x.dtype}"
+
+
+_REFUSALS = {"fused": _not_fused, "triton": _not_triton}
 
 
 def fuses(backend: str, x: torch.Tensor) -> bool:
@@ -36,20 +67,22 @@ def fuses(backend: str, x: torch.Tensor) -> bool:
     return backend in ("auto", "fused") and _not_fused(x) is None
 
 
-def _choose(backend: str, current: torch.Tensor) -> str:
-    if backend not in ("auto", *BACKENDS):
+def _choose(backend: str, x: torch.Tensor, offered: Iterable[str] = BACKENDS) -> str:
+    """Which of the ``offered`` implementations runs; a slow one for want of a better says so."""
+    if backend not in ("auto", *offered):
         raise ValueError(
-            f"celif backend: expected one of auto, {', '.join(BACKENDS)}, got {backend!r}"
+            f"celif backend: expected one of auto, {', '.join(offered)}, got {backend!r}"
         )
     if backend == "reference":
         return backend
-    reason = _not_fused(current)
+    kernel = ("triton" if x.is_cuda else "fused") if backend == "auto" else backend
+    reason = _REFUSALS[kernel](x) if kernel in offered else "no recurrent weights, got some"
     if reason is None:
-        return "fused"
-    if backend == "fused":
-        raise ValueError(f"celif backend 'fused': expected {reason}; use backend='reference'")
+        return kernel
+    if backend != "auto":
+        raise ValueError(f"celif backend {kernel!r}: expected {reason}; use backend='reference'")
     warnings.warn(
-        f"celif: the fused kernel expected {reason}; using the slow reference loop", stacklevel=3
+        f"celif: the {kernel} kernel expected {reason}; using the slow reference loop", stacklevel=3
     )
     return "reference"
 
@@ -76,8 +109,8 @@ def celif(
     alpha, beta, theta0, width
         Membrane decay, threshold decay, resting threshold, and half-width Γ of the surrogate.
     backend
-        ``"fused"`` (CPU kernel), ``"reference"`` (plain autograd loop) or ``"auto"``. All give
-        the same spikes.
+        ``"fused"`` (CPU), ``"triton"`` (GPU; never run on one, see :mod:`training.gpu`),
+        ``"reference"`` (plain autograd loop, slow) or ``"auto"``. All give the same spikes.
     bias
         Current (neuron,) that is added at every step; cheaper here than in ``current``.
     weight_rec
@@ -94,10 +127,10 @@ def celif(
         _check_bias("bias", bias, current, current.shape[1])
     p, width = _parameters(alpha, beta, theta0, width)
     used = te[: current.shape[1], : current.shape[2]]
-    chosen = _choose(backend, current)
     if weight_rec is None:
-        return BACKENDS[chosen](current, used, p, width, bias)
+        return BACKENDS[_choose(backend, current)](current, used, p, width, bias)
     _check_recurrent(weight_rec, current)
+    chosen = _choose(backend, current, RECURRENT)
     return RECURRENT[chosen](current, used, p, width, bias, weight_rec)
 
 

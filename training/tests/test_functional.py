@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -84,6 +87,22 @@ def test_fused_refuses_tensors_elsewhere():
         celif(current, te, backend="fused")
 
 
+def test_triton_refuses_tensors_on_the_cpu(rng):
+    with pytest.raises(ValueError, match=r"'triton': .* on a CUDA device, got one on cpu; use"):
+        celif(*inputs(rng, 1, 2, 3, torch.float32), backend="triton")
+
+
+def test_triton_that_is_not_installed_is_named(rng, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"'triton': expected triton to be installed.* found none"):
+        celif(*inputs(rng, 1, 2, 3, torch.float32), backend="triton")
+
+
+def test_triton_is_not_imported_before_it_is_used():
+    code = "import sys, training.functional; sys.exit('triton' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 BAD = {
     "current-2d": (
         {"current": torch.zeros(2, 3)},
@@ -105,7 +124,7 @@ BAD = {
     "bias-dtype": ({"bias": torch.zeros(3).double()}, r"bias: expected .* got \(3,\) in torch.f"),
     "backend": (
         {"backend": "cuda"},
-        r"backend: expected one of auto, reference, fused, got 'cuda'",
+        r"backend: expected one of auto, reference, fused, triton, got 'cuda'",
     ),
     "alpha-high": ({"alpha": 1.5}, r"alpha: expected one number in \[0, 1\], got 1.5"),
     "alpha-nan": ({"alpha": float("nan")}, r"alpha: expected .* got nan"),

@@ -97,7 +97,9 @@ sys.modules["lava"] = None
 for room in ("training", "export"):
     package = importlib.import_module(room)
     for module in pkgutil.iter_modules(package.__path__, room + "."):
-        if module.name not in ("training.block", "training.tests", "export.tests"):
+        if module.name not in (
+            "training.block", "training.gpu", "training.tests", "export.tests"
+        ):
             importlib.import_module(module.name)
 try:
     import training.block
