@@ -199,8 +199,7 @@ def _lanes(layer: CelifLayer, least: np.ndarray, most: np.ndarray) -> np.ndarray
 
 def arriving_extremes(layer: Layer, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest sum that reaches each neuron; inputs are in ``low``..``high``."""
-    least, most = layer.extremes(low, high)
-    return least >> layer.sum_exp, most >> layer.sum_exp
+    return layer.arriving(low, high)
 
 
 def intervals(layer: CelifLayer, low: int, high: int, depth: int | None = None) -> Intervals:

@@ -107,7 +107,10 @@ class Layer:
 
     @property
     def sum_exp(self) -> int:
-        """By how many bits the sum of weights times inputs is shifted right, rounding down."""
+        """By how many bits synapses shift their sums right, rounding down.
+
+        Those from the layer before and a layer's own do so apart, before the two are added.
+        """
         return 0
 
     @property
@@ -127,10 +130,18 @@ class Layer:
 
     def extremes(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest synaptic sum of every neuron, for inputs in ``low``..``high``."""
+        return self._extremes(low, high, 0)
+
+    def arriving(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value that reaches every neuron: sums, shifted by the synapses."""
+        return self._extremes(low, high, self.sum_exp)
+
+    def _extremes(self, low: int, high: int, down: int) -> tuple[np.ndarray, np.ndarray]:
         least, most = synapses.extremes(self.weight, self.geometry, low, high)
+        least, most = least >> down, most >> down
         if self.weight_rec is not None:
             own = synapses.extremes(self.weight_rec, None, *self.output_range)
-            least, most = least + own[0], most + own[1]
+            least, most = least + (own[0] >> down), most + (own[1] >> down)
         return least, most
 
     def largest_sum(self, largest_input: int) -> int:

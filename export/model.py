@@ -70,7 +70,7 @@ class CelifLayer(Layer):
         checks.integers(self.name, "te", self.te, -te_max, te_max)
         self.te_form.check(self.name, self.te, self.te_bits)
         checks.integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
-        self._exponent("weight_exp", loihi2.WEIGHT_EXP_MIN, self.fraction_bits)
+        self._exponent("weight_exp", loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)
         checks.integer(self.name, "alpha_mant", self.alpha_mant, 0, loihi2.DECAY_ONE - 1)
         checks.integer(self.name, "beta_mant", self.beta_mant, 0, loihi2.DECAY_ONE - 1)
         checks.integer(

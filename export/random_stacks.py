@@ -21,6 +21,7 @@ from export.model import (
     needed_gap,
 )
 from export.synapses import Geometry, Shape
+from training.scaling import EXPONENT_MAX
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _celif(
         te=rng.integers(-limit, limit + 1, (rows, steps)),
         te_exp=te_bits + 2,
         te_bits=te_bits,
-        weight_exp=int(np.clip(exp, loihi2.WEIGHT_EXP_MIN, fraction_bits)),
+        weight_exp=int(np.clip(exp, loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)),
         weight_bits=loihi2.WEIGHT_BITS,
         fraction_bits=fraction_bits,
         alpha_mant=int(rng.integers(1024, 4096)),

@@ -33,7 +33,7 @@ class Run:
 
 
 @compiled.kernel(*_SOURCES)
-def _scan_celif(acc, own, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated):  # type: ignore[no-untyped-def]
+def _scan_celif(acc, own, down, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
         now_theta = np.full(neurons, p.theta0_int, np.int64)
@@ -50,7 +50,7 @@ def _scan_celif(acc, own, te, p, te_shift, shift, bias, keep, spikes, v, theta, 
                     p.alpha_mant, p.beta_mant, p.theta0_int, te_shift[n], shift[n], bias[n]
                 )
                 new = _celif_step(
-                    np.int64(acc[b, t, n]) + fed_back[n],
+                    np.int64(acc[b, t, n]) + (fed_back[n] >> down),
                     te[t, n],
                     State(now_theta[n], now_v[n], now_s[n]),
                     registers,
@@ -64,7 +64,7 @@ def _scan_celif(acc, own, te, p, te_shift, shift, bias, keep, spikes, v, theta, 
 
 
 @compiled.kernel(*_SOURCES, cuba.__file__)
-def _scan_cuba(acc, own, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
+def _scan_cuba(acc, own, down, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
         now_u = np.zeros(neurons, np.int64)
@@ -78,7 +78,7 @@ def _scan_cuba(acc, own, p, bias, keep, spikes, v, saturated):  # type: ignore[n
                 feed_back(own, now_s, fed_back)
             for n in range(neurons):
                 new = _cuba_step(
-                    np.int64(acc[b, t, n]) + fed_back[n],
+                    np.int64(acc[b, t, n]) + (fed_back[n] >> down),
                     CubaState(now_u[n], now_v[n], now_s[n]),
                     CubaParams(p.du, p.dv, p.vth, bias[n]),
                 )
@@ -131,10 +131,13 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
         theta, p, zero = np.empty_like(v), layer.params, np.int64(0)
         each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
         p = p._replace(te_exp=zero, shift=zero, bias=zero)
-        _scan_celif(acc, _own(layer), te, p, *each, keep, spikes, v, theta, saturated)
+        _scan_celif(
+            acc, _own(layer), layer.sum_exp, te, p, *each, keep, spikes, v, theta, saturated
+        )
     elif isinstance(layer, CubaLayer):
         decays = layer.params._replace(bias=np.int64(0))
-        _scan_cuba(acc, _own(layer), decays, layer.params.bias, keep, spikes, v, saturated)
+        own, bias = _own(layer), layer.params.bias
+        _scan_cuba(acc, own, layer.sum_exp, decays, bias, keep, spikes, v, saturated)
     elif isinstance(layer, SigmaDeltaLayer):
         plain = layer.params._replace(bias=np.int64(0))
         _scan_sigma_delta(acc, plain, layer.params.bias, keep, spikes, v, saturated)

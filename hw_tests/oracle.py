@@ -27,7 +27,7 @@ Sigma-delta, Lava's stock fixed-point SigmaDelta with ReLU; a sample starts at �
     r ← d − m,  s ← m » 6 (rounding down)
 
 In a recurrent layer ``acc`` also has the weights times the layer's own spikes of the step before.
-Sums of graded messages may first be shifted right, rounding down.
+Each of the two sums may first be shifted right, rounding down.
 
 Readout: logits[c] = Σ_t ( Σ_n W[c][n]·s[n][t] + bias[c] ).
 
@@ -77,7 +77,7 @@ def _arriving(
     if own is None:
         return sums
     return [
-        total + sum(w * s for w, s in zip(row, spikes, strict=True))
+        total + (sum(w * s for w, s in zip(row, spikes, strict=True)) >> sum_down)
         for total, row in zip(sums, own, strict=True)
     ]
 

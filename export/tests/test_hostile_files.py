@@ -189,7 +189,7 @@ VALUES = {
         "/layer/0/neuron/teExp", [1, 2, 32], "/layer/0/neuron/teExp", "0..31", "1..32",
     ),
     "weight-exps": (
-        "/layer/0/neuron/wgtExp", [1, 2, 12], "/layer/0/neuron/wgtExp", "-8..11", "1..12",
+        "/layer/0/neuron/wgtExp", [1, 2, 32], "/layer/0/neuron/wgtExp", "-8..31", "1..32",
     ),
     "te-exp": ("/layer/0/neuron/teExp", 32, "/layer/0/neuron/teExp", "0..31", "32"),
     "te-bits": ("/layer/0/neuron/teBits", 17, "/layer/0/neuron/teBits", "2..16", "17"),
@@ -197,7 +197,7 @@ VALUES = {
     "beta": ("/layer/0/neuron/betaMant", -1, "/layer/0/neuron/betaMant", "0..4095", "-1"),
     "theta0": ("/layer/0/neuron/vThMant", 1 << 23, "/layer/0/neuron/vThMant", "8388607", "8388608"),
     "fraction": ("/layer/0/neuron/fractionBits", 17, "/layer/0/neuron/fractionBits", "0..16", "17"),
-    "weight-exp": ("/layer/0/neuron/wgtExp", 12, "/layer/0/neuron/wgtExp", "-8..11", "12"),
+    "weight-exp": ("/layer/0/neuron/wgtExp", 32, "/layer/0/neuron/wgtExp", "-8..31", "32"),
     "weight-bits": ("/layer/0/neuron/wgtBits", 9, "/layer/0/neuron/wgtBits", "2..8", "9"),
     "bias-exp": ("/layer/0/neuron/biasExp", 8, "/layer/0/neuron/biasExp", "0..7", "8"),
     "cuba-du": ("/layer/1/neuron/iDecay", 4097, "/layer/1/neuron/iDecay", "0..4096", "4097"),

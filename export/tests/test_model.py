@@ -40,7 +40,7 @@ CELIF = {
     "beta": ({"beta_mant": -1}, r"layer 0 beta_mant: expected 0\.\.4095, got -1"),
     "theta0": ({"theta0_int": -(1 << 23)}, r"theta0_int: expected -8388607\.\.8388607, got"),
     "fraction": ({"fraction_bits": 17}, r"fraction_bits: expected 0\.\.16, got 17"),
-    "shift": ({"weight_exp": 12}, r"weight_exp: expected -8\.\.11, got 12"),
+    "shift": ({"weight_exp": 32}, r"weight_exp: expected -8\.\.31, got 32"),
     "te-exp": ({"te_exp": -1}, r"te_exp: expected 0\.\.31, got -1"),
     "te-exp-half": ({"te_exp": 2.5}, r"te_exp: expected an integer, got 2\.5"),
     "te-bits": ({"te_bits": 1}, r"te_bits: expected 2\.\.16, got 1"),

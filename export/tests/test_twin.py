@@ -164,9 +164,8 @@ def test_twin_reproduces_the_worked_cuba_neurons(case):
     bias = np.array(a["bias_mant"]) << a["bias_exp"]
     spikes, v = np.empty(acc.shape, np.float32), np.empty(acc.shape, np.int32)
     p = CubaParams(a["du"], a["dv"], a["vth"], np.int64(0))
-    scans._scan_cuba(
-        acc, np.zeros((0, 0), np.int64), p, bias, True, spikes, v, np.zeros(1, np.int64)
-    )
+    none = np.zeros((0, 0), np.int64)
+    scans._scan_cuba(acc, none, 0, p, bias, True, spikes, v, np.zeros(1, np.int64))
     assert v[0].T.tolist() == case.v
     assert spikes[0].T.tolist() == case.s
 
