@@ -19,10 +19,12 @@ import typer
 
 from pipeline import console as console
 from pipeline import exits
+from pipeline.commands.cards import card
 from pipeline.commands.chip import fit, golden
 from pipeline.commands.demo import demo
 from pipeline.commands.doctor import doctor
 from pipeline.commands.exporting import export, inspect
+from pipeline.commands.reproduce import reproduce
 from pipeline.commands.running import run, simulate
 from pipeline.commands.training import evaluate, train
 from pipeline.commands.verifying import report, verify
@@ -39,6 +41,8 @@ COMMANDS = (
     run,
     fit,
     golden,
+    card,
+    reproduce,
     doctor,
 )
 """In the order in which ``celif --help`` lists them."""

@@ -1,0 +1,49 @@
+"""``celif reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline import console, exits
+from pipeline.commands.options import Data, Json, answer
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="An experiment of the paper; without one, the list.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small size, a minute or two.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run; default runs/reproduce/NAME."),
+    ] = None,
+    data: Data = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the page of all results, such as docs/results.md.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment of the paper: its numbers beside ours, a figure, and whether it holds."""
+    from pipeline.experiments import catalogue, record, results
+    from pipeline.experiments.experiment import Settings
+
+    root = Path("runs", "reproduce")
+    if name is None and page is None:
+        for experiment in catalogue.EXPERIMENTS.values():
+            console.say(f"{experiment.name:<14} {experiment.title}")
+        answer({"experiments": list(catalogue.EXPERIMENTS)}, as_json)
+        return
+    if name is not None:
+        experiment = catalogue.get(name)
+        out = root / (f"{name}-quick" if quick else name) if out is None else out
+        found = record.perform(experiment, Settings(out, quick, data))
+        record.show(found, out)
+        answer(found, as_json)
+    if page is not None:
+        results.write(page, [out.parent if out is not None else root])
+        console.say(f"{page} written")
+    if name is not None and not all(claim["holds"] for claim in found["claims"]):
+        raise typer.Exit(exits.DIFFERENCE)

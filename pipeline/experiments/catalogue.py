@@ -1,0 +1,17 @@
+"""Every experiment by its name."""
+
+from __future__ import annotations
+
+from pipeline.experiments import energy, te_similarity
+from pipeline.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each for each in (te_similarity.EXPERIMENT, energy.EXPERIMENT)
+}
+
+
+def get(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment: expected one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    return EXPERIMENTS[name]
