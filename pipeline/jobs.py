@@ -124,7 +124,7 @@ def work(group: Group, device: torch.device, job: Job) -> None:
                 "tensorboard is not installed: pip install 'celif-lava[tensorboard]'; the same "
                 f"numbers are in {job.out / 'metrics.csv'}"
             )
-    with console.training_bar() if first else console.training_bar(quiet=True) as bar:
+    with console.training_bar(quiet=not first) as bar:
         training = trainer.Trainer(
             net,
             task,

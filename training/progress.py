@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +11,8 @@ from torch import nn
 
 from training.tasks import CLASS, Objective
 
-WATCH_EVERY = 10
-"""Firing rates are taken at every tenth step: the sums would cost a few hundredths of each."""
+WATCH_EVERY, WATCHED = 10, 16
+"""Firing rates are taken at every tenth step, of that many samples."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +78,23 @@ class Tally:
         return {"loss": self.loss / self.seen, measure: self.score / self.seen}
 
 
-@contextmanager
-def watched(net: nn.Module, tally: Tally) -> Iterator[None]:
-    """Let ``tally`` see ``net``'s spikes in a forward pass now and then, if it shows them."""
+@torch.no_grad()
+def look(net: nn.Module, x: torch.Tensor, tally: Tally) -> None:
+    """Take firing rates now and then, if ``net`` shows its spikes.
+
+    In a pass of its own, over a few samples and without dropout: a training that is looked at must
+    not become another one.
+    """
     if tally.step % WATCH_EVERY or not hasattr(net, "watch"):
-        yield
         return
     shown: Any = net
     shown.watch = tally.watch
+    net.eval()
     try:
-        yield
+        net(x[:WATCHED])
     finally:
         shown.watch = None
+        net.train()
 
 
 class Clock:

@@ -23,7 +23,7 @@ from training.average import Average
 from training.distributed import SEED_STRIDE, Group
 from training.evaluation import evaluate, placed
 from training.network import Network
-from training.progress import Clock, Progress, Tally, watched
+from training.progress import Clock, Progress, Tally, look
 from training.recipe import Recipe
 from training.run_folder import BEST, LAST, METRICS, Board, Epoch, RunFolder
 from training.tasks import Source, Task
@@ -168,8 +168,8 @@ class Trainer(Generic[Net]):
         self.optimizer.zero_grad()
         loss, score = torch.zeros(()), 0.0
         if len(y):  # more processes than samples leave some without
-            with watched(self.net, self.tally):
-                outputs = self.net(x)
+            look(self.net, x, self.tally)
+            outputs = self.net(x)
             loss = self.task.objective.loss(outputs, y) * (len(y) / count)
             score = float(self.task.objective.scores(outputs.detach(), y).sum())
         # One loss for all processes, so that they stop, and save, together.

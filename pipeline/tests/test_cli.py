@@ -133,7 +133,7 @@ class Interruption(Exception):
 
 
 @contextlib.contextmanager
-def pulled_plug() -> Iterator[Callable[[trainer.Progress], None]]:
+def pulled_plug(quiet: bool = False) -> Iterator[Callable[[trainer.Progress], None]]:
     """In place of the progress bar: the training dies in the middle of its second epoch."""
 
     def report(progress: trainer.Progress) -> None:

@@ -25,8 +25,8 @@ def bursts() -> Task:
     def split(n: int) -> Split:
         y = torch.arange(n) % 2
         x = 0.3 * torch.rand(n, 1, 10, generator=generator)
-        x[y == 0, 0, :5] += 1
-        x[y == 1, 0, 5:] += 1
+        x[y == 0, 0, :5] += 4  # enough for neurons to fire from the start
+        x[y == 1, 0, 5:] += 4
         return Split(x, y)
 
     return Task("bursts", split(56), split(20), split(20), classes=2, image=(2, 5))
