@@ -90,7 +90,7 @@ def test_interrupted_run_resumes_to_the_same_bits(task, tmp_path, epoch, save_st
     assert (seen[0].epoch, seen[0].step) == (epoch, saved + 1)
     assert_same_weights(resumed.net, undisturbed.net)
     assert_same_history(resumed, undisturbed)
-    assert all(0.05 < rate < 0.95 for epoch in resumed.history for rate in epoch["rates"])
+    assert all(0.01 < rate < 0.95 for epoch in resumed.history for rate in epoch["rates"])
     ours, theirs = (checkpoint.read(tmp_path / n / LAST)["weights"] for n in ("whole", "cut"))
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 

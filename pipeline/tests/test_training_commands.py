@@ -1,0 +1,141 @@
+"""celif train in its variants, celif evaluate on several files, celif card."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pipeline.tests.commands import answer, celif
+from training import checkpoint, presets, tasks, trainer
+from training.tasks import idx
+
+SMALL = ("--epochs", 1, "--hidden", "6")
+
+
+def test_resumed_run_keeps_its_own_options(tmp_path: Path, end_of: Any) -> None:
+    options = ("--batch", 200, "--schedule", "step", "--average", 0.9, "--dropout", 0.3)
+    whole = answer("train", "--out", tmp_path, *SMALL, *options, "--augment", "shift")
+    again = answer("train", "--out", tmp_path, "--resume")
+    assert again == whole
+    assert whole["recipe"]["augment"] == "shift"
+    assert checkpoint.load(tmp_path / "last.pt").config["dropout"] == 0.3
+    other = end_of("train", "--out", tmp_path, "--resume", "--lr", 0.1)
+    assert other.code == 2
+    assert "expected the same recipe as the run began with, {'lr': 0.005}, got {'lr': 0.1}" in (
+        other.error
+    )
+
+
+def test_preset_brings_task_network_and_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("training.tasks.synthetic.EPOCH", 64)
+    said = answer("train", "--preset", "copy-100", "--epochs", 1, "--hidden", "4,4")
+    assert said["checkpoint"] == "runs/copy-100/last.pt"
+    assert said["recipe"]["lr"] == presets.get("copy-100").recipe.lr
+    net = checkpoint.load(tmp_path / said["checkpoint"])
+    assert (net.config["beta"], net.config["readout"]) == (0.99, "steps")
+    measured = answer("evaluate", tmp_path / said["checkpoint"], "--samples", 20)
+    assert (measured["task"], measured["samples"]) == ("copy-100", 20)
+    assert 0 <= measured["recall"] < 0.5
+
+
+def test_task_and_preset_are_not_both_given(end_of: Any) -> None:
+    ending = end_of("train", "--task", "digits", "--preset", "digits")
+    assert ending == (2, "celif: train: expected --task or --preset, got both\n")
+
+
+def test_download_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(tasks, "download", asked.append)
+    monkeypatch.setattr(tasks, "load", lambda name, data=None: tasks.digits())
+    options = ("--task", "seq-mnist", "--data", tmp_path, "--out", tmp_path / "run", *SMALL)
+    answer("train", *options)
+    assert asked == []
+    answer("train", *options, "--resume", "--download")
+    assert asked == [tmp_path]
+    assert idx.MIRROR.startswith("https://")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("tensorboard") is not None, reason="tensorboard is installed"
+)
+def test_missing_tensorboard_is_told_in_a_line(tmp_path: Path, end_of: Any) -> None:
+    result = celif("train", "--out", tmp_path, *SMALL, "--tensorboard")
+    assert result.exit_code == 0
+    assert "warning: tensorboard is not installed: pip install" in result.output
+    assert (tmp_path / "metrics.csv").exists()
+
+
+def test_training_in_two_processes_learns_as_in_one(tmp_path: Path) -> None:
+    options = [*map(str, SMALL), "--dropout", "0", "--batch", "101", "--json"]
+
+    def train(name: str, *more: str) -> Any:
+        command = [sys.executable, "-m", "pipeline.cli", "train", "--out", str(tmp_path / name)]
+        done = subprocess.run(
+            [*command, *options, *more], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("epoch 1/1") == 1, "one process tells of it"
+        return json.loads(done.stdout)
+
+    one, two = (train(name, *more) for name, more in (("1", ()), ("2", ("--devices", "2"))))
+    assert checkpoint.read(tmp_path / "2" / "last.pt")["processes"] == 2
+    # Sums of float32 in another order, over 13 updates.
+    assert two["loss"] == pytest.approx(one["loss"], rel=1e-4)
+    assert two["parameters"] == one["parameters"]
+
+
+def test_evaluate_takes_several_files(run_folder: Path) -> None:
+    files = (run_folder / "run" / "last.pt", run_folder / "net.net")
+    said = answer("evaluate", *files, "--samples", 60)["models"]
+    assert [model["model"] for model in said] == [str(file) for file in files]
+    assert [model["kind"] for model in said] == ["float", "fixed"]
+    alone = answer("evaluate", files[1], "--samples", 60)
+    assert alone == said[1]
+
+
+def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> None:
+    model = run_folder / "run" / "last.pt"
+    answer("export", model, "-o", model.with_suffix(".net"))
+    said = answer("card", model, "--lava-samples", 1)
+    for kind, file in (("float", model), ("fixed", model.with_suffix(".net"))):
+        assert said[f"{kind}_accuracy"] == answer("evaluate", file)["accuracy"]
+    assert said["lava"]["same_logits"] == 1
+    assert said["samples"] == len(tasks.load("digits").test)
+    printed = celif("card", model, "--lava-samples", 0).stdout
+    assert f"| float | {said['float_accuracy']:.2%} |" in printed
+    assert "| the same in Lava | not run |" in printed
+    assert "`celif train --preset digits --epochs 3 --dropout 0`" in printed
+
+    content = checkpoint.read(model)
+    content["weights"]["te"] += 1
+    torch.save(content, model.with_name("other.pt"))
+    model.with_suffix(".net").rename(model.with_name("other.net"))
+    ending = end_of("card", model.with_name("other.pt"))
+    assert ending.code == 2
+    assert "found that of other weights; export it again" in ending.error
+
+
+GUIDE = Path(trainer.__file__).parent / "TRAINER.md"
+
+
+def test_guide_names_every_file_of_a_run(tmp_path: Path) -> None:
+    answer("train", "--out", tmp_path, *SMALL)
+    text = GUIDE.read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir() if f"`{path.name}`" not in text] == []
+
+
+def test_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = GUIDE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    exec(compile(code, str(GUIDE), "exec"), {})
+    assert (tmp_path / "runs" / "mine" / "best.pt").is_file()
