@@ -32,7 +32,8 @@ class Layer:
     delay
         By how many further steps the output of each row moves, or None.
     input_exp
-        An input of m stands for m · 2^−input_exp; 0 for spikes.
+        An input of m counts as m · 2^−input_exp beside the layer's own spikes and its weights; 0
+        for spikes.
     """
 
     name: str
@@ -66,9 +67,6 @@ class Layer:
     def _check_recurrence(self, weight: np.ndarray) -> None:
         if self.geometry is not None:
             raise ModelError.about(self.name, "weight_rec", "none with a convolution", "some")
-        if self.input_exp != self.output_exp:
-            expected = "none where inputs are graded, as spikes would count differently"
-            raise ModelError.about(self.name, "weight_rec", expected, "some")
         square = (self.neurons, self.neurons)
         if weight.shape != square:
             raise ModelError.about(self.name, "weight_rec", f"shape {square}", weight.shape)
@@ -107,11 +105,16 @@ class Layer:
 
     @property
     def sum_exp(self) -> int:
-        """By how many bits synapses shift their sums right, rounding down.
-
-        Those from the layer before and a layer's own do so apart, before the two are added.
-        """
+        """By how many bits the synapses from the layer before shift their sums right, down."""
         return 0
+
+    @property
+    def own_shift(self) -> int:
+        """By how many bits a recurrent layer's own sums are shifted left, or right if negative.
+
+        They then have the unit of the others, to which they are added.
+        """
+        return self.input_exp - self.sum_exp
 
     @property
     def late(self) -> np.ndarray:
@@ -130,25 +133,30 @@ class Layer:
 
     def extremes(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest synaptic sum of every neuron, for inputs in ``low``..``high``."""
-        return self._extremes(low, high, 0)
+        least, most = synapses.extremes(self.weight, self.geometry, low, high)
+        if self.weight_rec is not None:
+            own = synapses.extremes(self.weight_rec, None, *self.output_range)
+            least, most = least + (own[0] << self.input_exp), most + (own[1] << self.input_exp)
+        return least, most
 
     def arriving(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value that reaches every neuron: sums, shifted by the synapses."""
-        return self._extremes(low, high, self.sum_exp)
-
-    def _extremes(self, low: int, high: int, down: int) -> tuple[np.ndarray, np.ndarray]:
         least, most = synapses.extremes(self.weight, self.geometry, low, high)
-        least, most = least >> down, most >> down
+        least, most = least >> self.sum_exp, most >> self.sum_exp
         if self.weight_rec is not None:
             own = synapses.extremes(self.weight_rec, None, *self.output_range)
-            least, most = least + (own[0] >> down), most + (own[1] >> down)
+            least, most = least + self.own(own[0]), most + self.own(own[1])
         return least, most
+
+    def own(self, sums: np.ndarray) -> np.ndarray:
+        """What the sums of a recurrent layer's own spikes add to those from the layer before."""
+        return sums << self.own_shift if self.own_shift > 0 else sums >> -self.own_shift
 
     def largest_sum(self, largest_input: int) -> int:
         """Largest |sum|, partial or whole, of inputs up to ±``largest_input``."""
         _, most = synapses.extremes(np.abs(self.weight), self.geometry, 0, largest_input)
         if self.weight_rec is not None:
-            most = most + np.abs(self.weight_rec).sum(1)
+            most = most + (np.abs(self.weight_rec).sum(1) << self.input_exp)
         return int(most.max())
 
     def _per_row(self, field: str, value: np.ndarray, low: int, high: int) -> None:

@@ -18,7 +18,7 @@ from export.checks import ModelError
 from export.encoding import Encoding
 from export.fixed_point import IntParams
 from export.layer import Layer
-from export.slayer_layers import CubaLayer, SigmaDeltaLayer
+from export.slayer_layers import CubaLayer, SigmaDeltaLayer, SlayerLayer
 from export.te import DENSE, Form
 from training.scaling import EXPONENT_MAX, mantissa_max
 
@@ -137,10 +137,7 @@ class ReadoutLayer(Layer):
         for field, unset in (("delay_shift", False), ("delay", None), ("weight_rec", None)):
             if (value := getattr(self, field)) is not unset:
                 raise ModelError.about(self.name, field, f"{unset} for a readout", value)
-        if self.input_exp:
-            expected = "spikes before a readout"
-            remedy = "end with the sigma-delta block, or put a spiking one after it"
-            raise ModelError.about(self.name, "input_exp", expected, "graded messages", remedy)
+        checks.integer(self.name, "input_exp", self.input_exp, 0, 0)
         self._per_row("bias", self.bias, -loihi2.READOUT_MAX, loihi2.READOUT_MAX)
 
     def worst_case(self, steps: int) -> int:
@@ -181,7 +178,12 @@ class FixedNetwork:
                 expected = f"{inputs} inputs, as many as come before it"
                 raise ModelError.about(layer.name, "weight", expected, layer.inputs)
             checks.integer(layer.name, "lag", layer.lag, lag, lag)
-            checks.integer(layer.name, "input_exp", layer.input_exp, unit, unit)
+            if isinstance(layer, SlayerLayer):  # ours fold the unit into their weights
+                checks.integer(layer.name, "input_exp", layer.input_exp, unit, unit)
+            if isinstance(layer, ReadoutLayer) and unit:
+                expected, found = "spikes before a readout", "graded messages"
+                remedy = "end with the sigma-delta block, or put a spiking one after it"
+                raise ModelError.about(layer.name, "weight", expected, found, remedy)
             self._check_sums(layer, largest)
             if isinstance(layer, CelifLayer) and layer.te.shape[1] != self.steps:
                 expected = f"{self.steps} steps, as the network has"

@@ -60,6 +60,9 @@ def random_stack(
     lag, unit = 1, 0
     for i, part in enumerate(parts):
         common = _synapses(rng, part, heard)
+        if part.recurrent and part.neuron == CelifLayer.kind:
+            # As an export does it: full-scale inputs count about as much as spikes.
+            unit = max(unit, int(np.log2(max(size, 1))))
         common |= {"name": f"layer {i}", "lag": lag, "input_exp": unit}
         layer = _NEURONS[part.neuron](rng, common, size, steps, te_bits)
         layers.append(layer)

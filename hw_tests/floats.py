@@ -34,7 +34,7 @@ class DequantisedLayer:
     unit: torch.Tensor
     """What one unit of each neuron's synaptic sum is worth."""
     own: torch.Tensor | None
-    """Weight mantissas (from, to) of a recurrent layer."""
+    """Weights (from, to) of a recurrent layer, in units of the synaptic sum."""
 
     @classmethod
     def of(cls, layer: CelifLayer, steps: int) -> DequantisedLayer:
@@ -55,7 +55,7 @@ class DequantisedLayer:
             te=tensor(te),
             bias=tensor(layer.bias * one),
             unit=tensor(unit),
-            own=None if own is None else torch.from_numpy(own.T.astype(np.float64)),
+            own=None if own is None else torch.from_numpy(own.T * 2.0**layer.input_exp),
         )
 
     def current(self, sums: torch.Tensor) -> torch.Tensor:

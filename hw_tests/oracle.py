@@ -26,8 +26,9 @@ Sigma-delta, Lava's stock fixed-point SigmaDelta with ReLU; a sample starts at �
     m ← d limited to ±(65535 « 6) if |d| ≥ vth « 12, else 0
     r ← d − m,  s ← m » 6 (rounding down)
 
-In a recurrent layer ``acc`` also has the weights times the layer's own spikes of the step before.
-Each of the two sums may first be shifted right, rounding down.
+In a recurrent layer ``acc`` also has the weights times the layer's own spikes of the step before,
+shifted left where a spike counts for more than an input. Each of the two sums may first be shifted
+right, rounding down.
 
 Readout: logits[c] = Σ_t ( Σ_n W[c][n]·s[n][t] + bias[c] ).
 
@@ -70,14 +71,20 @@ def _accumulate(row: Vector, inputs: Matrix, step: int) -> int:
 
 
 def _arriving(
-    weight: Matrix, inputs: Matrix, step: int, own: Matrix | None, spikes: Vector, sum_down: int
+    weight: Matrix,
+    inputs: Matrix,
+    step: int,
+    own: Matrix | None,
+    spikes: Vector,
+    sum_down: int,
+    own_up: int,
 ) -> list[int]:
     """Sums that reach each neuron at one step; `spikes` are the layer's own, of the step before."""
     sums = [_accumulate(row, inputs, step) >> sum_down for row in weight]
     if own is None:
         return sums
     return [
-        total + (sum(w * s for w, s in zip(row, spikes, strict=True)) >> sum_down)
+        total + ((sum(w * s for w, s in zip(row, spikes, strict=True)) << own_up) >> sum_down)
         for total, row in zip(sums, own, strict=True)
     ]
 
@@ -89,6 +96,7 @@ def celif_layer(
     *,
     weight_rec: Matrix | None = None,
     sum_down: int = 0,
+    own_up: int = 0,
     alpha_mant: int,
     beta_mant: int,
     theta0_int: int,
@@ -107,8 +115,8 @@ def celif_layer(
         Mantissas TE; steps beyond those of `inputs` are ignored.
     weight_rec : [to][from], optional
         Weight mantissas of a recurrent layer.
-    sum_down : int
-        Right shift of the sums of weights times inputs.
+    sum_down, own_up : int
+        Right shift of both sums; left shift, before it, of that of the layer's own spikes.
     alpha_mant, beta_mant : int
         Decays of V and of Θ−Θ0, in 1/4096.
     theta0_int : int
@@ -130,7 +138,7 @@ def celif_layer(
     bias = [mantissa << bias_exp for mantissa in bias_mant]
     v, s, theta = [0 for _ in neurons], [0 for _ in neurons], [theta0_int for _ in neurons]
     for k in range(len(inputs[0])):
-        for n, acc in enumerate(_arriving(weight, inputs, k, weight_rec, s[:], sum_down)):
+        for n, acc in enumerate(_arriving(weight, inputs, k, weight_rec, s[:], sum_down, own_up)):
             # Θ goes first because it needs the V of the previous step, not yet reset.
             adaptation = rz(beta_mant * (theta[n] - theta0_int), DECAY_BITS)
             theta[n] = saturate(adaptation + rz(te[n][k] * v[n], te_down[n]) + theta0_int)
@@ -180,12 +188,13 @@ def cuba_layer(
     bias_exp: int,
     weight_rec: Matrix | None = None,
     sum_down: int = 0,
+    own_up: int = 0,
 ) -> Traces:
     """Run a CUBA layer (Lava's fixed-point LIF) over one sample.
 
     Parameters
     ----------
-    weight, inputs, bias_mant, bias_exp, weight_rec, sum_down
+    weight, inputs, bias_mant, bias_exp, weight_rec, sum_down, own_up
         As in `celif_layer`.
     du, dv, vth : int
         Decays of current and voltage (Lava adds 1 to `du` only), threshold before its shift.
@@ -198,7 +207,7 @@ def cuba_layer(
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "u", "s")}
     u, v, s = [0] * len(weight), [0] * len(weight), [0] * len(weight)
     for k in range(len(inputs[0])):
-        for n, acc in enumerate(_arriving(weight, inputs, k, weight_rec, s[:], sum_down)):
+        for n, acc in enumerate(_arriving(weight, inputs, k, weight_rec, s[:], sum_down, own_up)):
             u[n] = _wrap_current(rz(u[n] * (4096 - (du + 1)), DECAY_BITS) + (acc << 6))
             kept = rz(v[n] * (1 - s[n]) * (4096 - dv), DECAY_BITS)
             v[n] = saturate(kept + u[n] + (bias_mant[n] << bias_exp))

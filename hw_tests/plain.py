@@ -44,7 +44,7 @@ def _run_layer(layer: Layer, inputs: np.ndarray) -> dict[str, np.ndarray]:
     for k in range(inputs.shape[1]):
         arrived = sums[:, k]
         if layer.weight_rec is not None:
-            arrived = arrived + (state.s @ layer.weight_rec.T >> layer.sum_exp)
+            arrived = arrived + layer.own(state.s @ layer.weight_rec.T)
         state = advance(arrived, k, state)
         states.append(state)
     return {name: np.stack([getattr(s, name) for s in states], 1) for name in state._fields}

@@ -55,6 +55,7 @@ def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
             bias_mant=each(layer.bias_mant.tolist()),
             weight_rec=own,
             sum_down=layer.sum_exp,
+            own_up=layer.input_exp,
             **{name: getattr(layer, name) for name in _CELIF_REGISTERS},
         )
     if isinstance(layer, CubaLayer):
@@ -68,6 +69,7 @@ def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
             bias_exp=CURRENT_SHIFT,
             weight_rec=own,
             sum_down=layer.sum_exp,
+            own_up=layer.input_exp,
         )
     if isinstance(layer, SigmaDeltaLayer):
         return oracle.sigma_delta_layer(

@@ -1,4 +1,4 @@
-"""Which of Lava's stock synapses runs a layer's weights exactly.
+"""Which synapses run a layer's weights exactly: Lava's stock ones, wherever they do.
 
 =========================================  ================================================
 a layer of                                 runs as
@@ -7,6 +7,8 @@ dense weights                              Dense, or Sparse if asked for
 kernels                                    Conv, if exact: its sums are 24 bits and unshifted
 one input for each neuron, other kernels   Sparse, with the kernels' matrix
 any of them, after axonal delays           DelayDense, DelaySparse
+late inputs of shifted sums                Synapses, of ours
+own spikes beside graded inputs            Synapses, of ours
 =========================================  ================================================
 
 Not a Process itself, and therefore not in a Process's folder.
@@ -26,6 +28,7 @@ from scipy.sparse import csr_matrix
 from export.layer import Layer
 from export.loihi2 import STATE_MAX, SYNAPSE_SHIFT, WEIGHT_BITS
 from export.slayer_layers import SlayerLayer
+from lava_procs.synapses.process import Synapses
 
 
 class Synapse(NamedTuple):
@@ -45,42 +48,59 @@ def input_synapse(
 ) -> Synapse:
     """The synapses by which a layer hears the one before, whose neurons have ``delay``."""
     conv = layer.geometry
-    if conv is not None and delay is None and not conv.one_to_one(layer.weight):
-        if layer.sum_exp == 0 and layer.largest_sum(largest_input) <= STATE_MAX:
-            return Synapse(_convolution(layer, message_bits), 0)
-        sparse = True
-    return _matrix(layer, layer.matrix, message_bits, delay, sparse or conv is not None)
+    exact = layer.sum_exp == 0 and layer.largest_sum(largest_input) <= STATE_MAX
+    if conv is not None and delay is None and exact and not conv.one_to_one(layer.weight):
+        return Synapse(_convolution(layer, message_bits), 0)
+    dense_exp = _factor(layer) + layer.sum_exp
+    if delay is not None and layer.sum_exp:
+        process = Synapses(
+            weights=layer.matrix,
+            exp=-layer.sum_exp,
+            dense_exp=dense_exp,
+            delays=delay,
+            num_message_bits=message_bits,
+        )
+    else:
+        process = _stock(layer, layer.matrix, message_bits, delay, sparse or conv is not None)
+    return Synapse(process, dense_exp)
 
 
-def own_synapse(layer: Layer, sparse: bool) -> Synapse:
+def own_synapse(layer: Layer, sparse: bool) -> AbstractProcess:
     """The synapses by which a recurrent layer hears itself: spikes, whatever its input is."""
     assert layer.weight_rec is not None  # of a recurrent layer
-    return _matrix(layer, layer.weight_rec, 0, None, sparse)
+    if layer.input_exp == 0:
+        return _stock(layer, layer.weight_rec, 0, None, sparse)
+    # Its sums have another exponent than the others.
+    dense_exp = _factor(layer) + layer.sum_exp
+    return Synapses(weights=layer.weight_rec, exp=layer.own_shift, dense_exp=dense_exp)
 
 
-def _matrix(
+def _factor(layer: Layer) -> int:
+    """By how many bits weights are shifted up in a stock synapse.
+
+    Dense keeps 8 bits of a mixed-sign matrix by clearing the lowest bit of a 9-bit range. Weights
+    of twice the mantissa survive that, and the exponent takes the factor out again. SLAYER's are
+    even already.
+    """
+    return 0 if isinstance(layer, SlayerLayer) else SYNAPSE_SHIFT
+
+
+def _stock(
     layer: Layer, weight: np.ndarray, message_bits: int, delay: np.ndarray | None, sparse: bool
-) -> Synapse:
-    # Dense keeps 8 bits of a mixed-sign matrix by clearing the lowest bit of a 9-bit range. Weights
-    # of twice the mantissa survive that, and the exponent takes the factor out again. SLAYER's are
-    # even already.
-    factor = 0 if isinstance(layer, SlayerLayer) else SYNAPSE_SHIFT
-    dense_exp = factor + layer.sum_exp
-    weight = weight.astype(np.int32) << factor
+) -> AbstractProcess:
+    weight = weight.astype(np.int32) << _factor(layer)
     options: dict[str, Any] = {
         "num_weight_bits": WEIGHT_BITS,
         "num_message_bits": message_bits,
-        "weight_exp": -dense_exp,
+        "weight_exp": -_factor(layer) - layer.sum_exp,
     }
     if delay is None:
         kind = Sparse if sparse else Dense
-        return Synapse(kind(weights=csr_matrix(weight) if sparse else weight, **options), dense_exp)
+        return kind(weights=csr_matrix(weight) if sparse else weight, **options)
     delays = np.broadcast_to(delay, weight.shape).astype(int) * (weight != 0)
     if sparse:
-        process = DelaySparse(weights=csr_matrix(weight), delays=csr_matrix(delays), **options)
-    else:
-        process = DelayDense(weights=weight, delays=delays, **options)
-    return Synapse(process, dense_exp)
+        return DelaySparse(weights=csr_matrix(weight), delays=csr_matrix(delays), **options)
+    return DelayDense(weights=weight, delays=delays, **options)
 
 
 def _convolution(layer: Layer, message_bits: int) -> Conv:

@@ -39,7 +39,7 @@ class Block(AbstractProcess):
         *,
         layer: Layer,
         synapse: Synapse,
-        own: Synapse | None,
+        own: AbstractProcess | None,
         neuron: AbstractProcess,
         output_message_bits: int,
     ):
@@ -62,7 +62,7 @@ class Block(AbstractProcess):
         else:
             neuron.s_out.connect(self.out)
         if own is not None:
-            self.synapse_rec = own.process
+            self.synapse_rec = own
             neuron.s_out.connect(self.synapse_rec.s_in)
             self.synapse_rec.a_out.connect(neuron.a_in)
 

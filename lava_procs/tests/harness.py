@@ -12,8 +12,15 @@ from export import fixed_point
 from export.model import CelifLayer
 
 
-def drive(process: Any, model_class: Any, arrivals: np.ndarray, names: tuple[str, ...]) -> Any:
+def drive(
+    process: Any,
+    model_class: Any,
+    arrivals: np.ndarray,
+    names: tuple[str, ...],
+    ports: tuple[str, str] = ("a_in", "s_out"),
+) -> Any:
     """Feed ``arrivals`` (neuron, time_step); return what was sent, and the named Vars, likewise."""
+    into, out = ports
     model = model_class(process.proc_params)
     for var in process.vars:
         kind = getattr(model_class, var.name)
@@ -23,9 +30,9 @@ def drive(process: Any, model_class: Any, arrivals: np.ndarray, names: tuple[str
         setattr(model, var.name, value)
     sent: list[np.ndarray] = []
     history: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    model.s_out = SimpleNamespace(send=lambda value: sent.append(np.array(value)))
+    setattr(model, out, SimpleNamespace(send=lambda value: sent.append(np.array(value))))
     for time_step, arrived in enumerate(arrivals.T, start=1):
-        model.a_in = SimpleNamespace(recv=lambda arrived=arrived: arrived.copy())
+        setattr(model, into, SimpleNamespace(recv=lambda arrived=arrived: arrived.copy()))
         model.time_step = time_step
         model.run_spk()
         for name in names:
