@@ -9,6 +9,9 @@ For t = 1..T, from V[0] = 0, S[0] = 0, Θ[0] = Θ0::
 The threshold comes first, and reads V[t-1] as it was *before* the reset: a neuron
 that has just spiked still writes TE[t]·V[t-1] into its threshold.
 
+:func:`advance` is the same with any contextual embedding in the place of TE[t]⊙V[t-1], for the
+paper's ablation and for the neurons that it is compared with (:mod:`training.adaptive`).
+
 :func:`step` uses plain operators only. The same function object serves torch tensors
 (:mod:`training.reference`), numpy arrays (the Lava float model) and, compiled by numba,
 scalars (:mod:`training.fused`); all three give the same float32 bits.
@@ -45,6 +48,16 @@ class Params(NamedTuple):
 
 
 @compiled.jitable
+def advance(x: Any, ce: Any, state: State, p: Params, spike: Callable[[Any, Any], Any]) -> State:
+    """Advance a layer by one time step with the contextual embedding ``ce`` in its threshold."""
+    theta = p.beta * (state.theta - p.theta0) + ce + p.theta0
+    # decayed − decayed·S is α·V·(1 − S) without a literal 1, whose type numba would widen.
+    decayed = p.alpha * state.v
+    v = decayed - decayed * state.s + x
+    return State(theta, v, spike(v, theta))
+
+
+@compiled.jitable
 def step(x: Any, te: Any, state: State, p: Params, spike: Callable[[Any, Any], Any]) -> State:
     """Advance a layer by one time step.
 
@@ -60,8 +73,4 @@ def step(x: Any, te: Any, state: State, p: Params, spike: Callable[[Any, Any], A
         Called as ``spike(v, theta)``; 1 or True where ``v >= theta``. The caller's choice, because
         torch needs a surrogate gradient there.
     """
-    theta = p.beta * (state.theta - p.theta0) + te * state.v + p.theta0
-    # decayed − decayed·S is α·V·(1 − S) without a literal 1, whose type numba would widen.
-    decayed = p.alpha * state.v
-    v = decayed - decayed * state.s + x
-    return State(theta, v, spike(v, theta))
+    return advance(x, te * state.v, state, p, spike)

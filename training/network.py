@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from training import checks, encodings
+from training import adaptive, checks, encodings
 from training.functional import ALPHA, BETA, THETA0, WIDTH, celif, fuses, layers
 
 READOUTS = ("mean", "last", "steps", "spikes")
@@ -89,6 +89,10 @@ class Network(nn.Module):
     ----------
     in_features, hidden, classes
         Widths: input channels, hidden layers, outputs.
+    context
+        What enters the threshold at every step: ``"v*te"`` as in the paper, or one of the other
+        contexts of its ablation, ``"s"``, ``"v"``, ``"te"``, ``"v+te"``, ``"s*te"``; those can be
+        trained, not exported.
     recurrent
         Whether hidden layers feed their spikes back to themselves, by weights and biases of their
         own: one value per layer, or True for all but the last, as in the paper.
@@ -133,6 +137,7 @@ class Network(nn.Module):
         theta0: float = THETA0,
         width: float = WIDTH,
         te: str = "table",
+        context: str = "v*te",
         recurrent: bool | Sequence[bool] = False,
         dropout: float = 0.0,
         tied_dropout: bool = False,
@@ -155,6 +160,9 @@ class Network(nn.Module):
                 raise ValueError(f"{name}: expected a whole number from 1 up, got {size!r}")
         if readout not in READOUTS:
             raise ValueError(f"readout: expected one of {', '.join(READOUTS)}, got {readout!r}")
+        if context not in adaptive.CONTEXTS:
+            names = ", ".join(adaptive.CONTEXTS)
+            raise ValueError(f"context: expected one of {names}, got {context!r}")
         self.config: dict[str, Any] = {
             "in_features": int(in_features),
             "hidden": [int(n) for n in hidden],
@@ -169,6 +177,7 @@ class Network(nn.Module):
             "tied_dropout": bool(tied_dropout),
             "readout": readout,
             "te": te,
+            "context": context,
             "permutation": _order(permutation, steps),
         }
         self.in_features, self.steps, self.backend = in_features, steps, backend
@@ -249,10 +258,22 @@ class Network(nn.Module):
             )
         bias = layer.bias if own is None else layer.bias + own.bias
         feedback = None if own is None else own.weight
-        spikes = celif(
-            synaptic, te, **self.neuron, backend=self.backend, bias=bias, weight_rec=feedback
-        )
+        if self.config["context"] == "v*te":
+            spikes = celif(
+                synaptic, te, **self.neuron, backend=self.backend, bias=bias, weight_rec=feedback
+            )
+        else:
+            spikes = self._in_context(synaptic + bias[:, None], te, feedback)
         return Hidden(synaptic, bias, spikes, feedback)
+
+    def _in_context(
+        self, current: torch.Tensor, te: torch.Tensor, feedback: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Spikes of a layer whose threshold has another context than V⊙TE."""
+        table = te[: current.shape[1], : current.shape[2]]
+        alpha, beta, theta0, width = self.neuron.values()
+        neuron, context = adaptive.neurons_in(self.config["context"], table, alpha, beta, theta0)
+        return adaptive.run(current, table, neuron, context, width, feedback, self.backend)
 
     def _dropped(self, x: torch.Tensor) -> torch.Tensor:
         p = self.config["dropout"]
@@ -276,6 +297,8 @@ class Network(nn.Module):
 
     def _fuses(self) -> bool:
         """Whether nobody wants to see or change what passes between the layers."""
+        if self.config["context"] != "v*te":
+            return False
         plain = all(type(each) is Synapses and not _hooked(each) for each in self.spiking_layers)
         weight = self.spiking_layers[0].weight
         # Under autocast a product has another type than its factors; the plain path refuses that.

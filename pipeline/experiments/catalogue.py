@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.experiments import energy, te_similarity
+from pipeline.experiments import ablation, energy, te_similarity
 from pipeline.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (te_similarity.EXPERIMENT, energy.EXPERIMENT)
+    each.name: each for each in (te_similarity.EXPERIMENT, energy.EXPERIMENT, ablation.EXPERIMENT)
 }
 
 

@@ -34,18 +34,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Row:
-    """A number of ours beside the paper's; None where there is none to compare."""
+    """A number of ours beside the paper's; None where there is none.
+
+    Of numbers that are not ``comparable``, such as those of another task, no difference is taken.
+    """
 
     what: str
     ours: float | None
     paper: float | None = None
     unit: str = ""
     note: str = ""
+    comparable: bool = True
 
     @property
     def difference(self) -> float | None:
         """Ours less the paper's."""
-        if self.ours is None or self.paper is None:
+        if self.ours is None or self.paper is None or not self.comparable:
             return None
         return self.ours - self.paper
 
