@@ -123,7 +123,8 @@ def guard(
         os.setpgid(worker.pid or 0, worker.pid or 0)
     outcome = _await(job, worker, results, stopped, caller)
     if outcome.kind in ("timeout", "stalled"):
-        outcome = outcome._replace(value=stacks.behind(job.folder))
+        with contextlib.suppress(OSError):  # an explanation is worth no second failure
+            outcome = outcome._replace(value=stacks.behind(job.folder))
     # Twice: a process of the group may have been forking while the first signal went round.
     for _ in range(2):
         with contextlib.suppress(ProcessLookupError):

@@ -19,6 +19,7 @@ from export.model import CubaLayer
 from export.random_nets import random_network
 from hw_tests import ladder
 from hw_tests.chip import using_loihi, why_no_loihi2
+from hw_tests.tests import standin
 from hw_tests.tests.calls import calls
 from hw_tests.trace import assert_same_trace, firing_rates
 from lava_procs import (
@@ -33,8 +34,6 @@ from lava_procs import (
 from lava_procs.celif.models import PyCELIFModelFixed
 from lava_procs.chip_models import GROUP, chip_models
 from lava_procs.loihi import missing, pieces
-
-standin = pytest.importorskip("hw_tests.tests.standin")
 
 SLURM = Loihi(partition="oheogulch")
 

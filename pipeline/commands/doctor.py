@@ -28,13 +28,13 @@ def doctor(
 ) -> None:
     """Look at this machine and say, line by line, what works and what to do about the rest."""
     from hw_tests.chip import using_loihi
-    from pipeline.doctor import MISSING, examine
+    from pipeline.doctor import MISSING, Check, examine
 
     asked = target == "loihi2"
     chip = chip_options(
         asked, host=host, partition=partition, board=board, generation=generation, hybrid=hybrid
     )
-    checks = []
+    checks: list[Check] = []
     with using_loihi(**chip):
         for check in examine(chip if asked else None):
             if not checks or checks[-1].group != check.group:

@@ -55,7 +55,7 @@ def run(
     ] = 1,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds; default by size.")] = None,
     heartbeat: Annotated[
-        float, typer.Option(min=0, help="Seconds that a step may take before the run is ended.")
+        float, typer.Option(min=0, help="Seconds that a step may take; 0: any number.")
     ] = 60,
     output: Output = None,
     probe: Annotated[
@@ -95,7 +95,7 @@ def run(
             x,
             precision=precision,
             timeout=timeout,
-            heartbeat=heartbeat,
+            heartbeat=heartbeat or None,
             workers=workers or None,
             trace=output is not None,
             probe=None if probe is None else _names(probe),

@@ -54,24 +54,17 @@ def test_every_way_to_the_chip_ends_in_its_explanation(
     assert "Traceback" not in ending.error
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [((), 0, NO_CHIP), (("--host", "a", "--board", "b"), 4, "host a: expected no partition")],
-    ids=["skips", "refuses"],
-)
-def test_pytest_skips_the_chip_with_its_reason(
-    options: tuple[str, ...], code: int, words: str
-) -> None:
+def test_pytest_skips_the_chip_with_its_reason() -> None:
     command = [sys.executable, "-m", "pytest", "hw_tests/tests/test_ladder.py", "-k", "rung_4"]
     done = subprocess.run(
-        [*command, "--target", "loihi2", *options, "-p", "no:cacheprovider"],
+        [*command, "--target", "loihi2", "-p", "no:cacheprovider"],
         cwd=Path(pipeline.__file__).parent.parent,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == code, done.stdout
-    assert words in " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 0, done.stdout
+    assert NO_CHIP in " ".join((done.stdout + done.stderr).split())
     assert "passed" not in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
