@@ -1,8 +1,9 @@
 """The batched twin: an exported network on the CPU, bit for bit as Lava's fixed models run it.
 
-Layer by layer, one matrix product serves the whole sequence of a chunk of samples; the scan
-over time is the integer step itself, compiled, with threads over samples. Products run through
-float BLAS, which is exact while every partial sum stays below the mantissa.
+Layer by layer, a chunk of samples gets the synaptic sums of its whole sequence, then the scan
+over time, which is the integer step itself, compiled, with threads over samples. Weights of
+spikes are added up as integers; graded inputs and images run through torch's float products, which
+are exact while every partial sum stays below the mantissa.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from export import synapses
+from export import spike_sums, synapses
 from export.model import FixedNetwork, Layer
 from export.netx_read import read_netx
 from export.scans import Run, run_layer
@@ -35,10 +36,12 @@ def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
 
 
 def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
-    """Exact integer sums (batch, time, neuron) of weights times inputs, in a float type.
+    """Exact sums (batch, time, neuron) of weights times inputs; of spikes in bytes as integers.
 
     Without what a recurrent layer feeds back to itself, and before they are shifted right.
     """
+    if layer.geometry is None and inputs.dtype == spike_sums.SPIKES:
+        return spike_sums.sums(layer.weight, inputs, layer.largest_sum(1))
     dtype = exact_type(layer, largest_input)
     return synapses.sums(layer.weight, layer.geometry, inputs, dtype)
 
@@ -46,7 +49,11 @@ def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.nd
 def arriving_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
     """What reaches the layer's neurons from the layer before: sums, shifted right if need be."""
     sums = synaptic_sums(layer, inputs, largest_input)
-    return sums if layer.sum_exp == 0 else np.floor(np.ldexp(sums, -layer.sum_exp))
+    if layer.sum_exp == 0:
+        return sums
+    if np.issubdtype(sums.dtype, np.integer):
+        return sums >> layer.sum_exp
+    return np.floor(np.ldexp(sums, -layer.sum_exp))
 
 
 def _chunk(net: FixedNetwork, x: np.ndarray, keep: bool) -> tuple[np.ndarray, list[Run]]:
@@ -56,7 +63,8 @@ def _chunk(net: FixedNetwork, x: np.ndarray, keep: bool) -> tuple[np.ndarray, li
         run = run_layer(layer, arriving_sums(layer, inputs, largest), keep)
         inputs, largest = synapses.sent(run.spikes, layer.late), max(map(abs, layer.output_range))
         runs.append(run)
-    counts = inputs.sum(1, dtype=np.float64).astype(np.int64)
+    spiked = inputs.dtype == spike_sums.SPIKES
+    counts = spike_sums.counts(inputs) if spiked else inputs.sum(1, dtype=np.float64).astype(int)
     if net.readout is None:
         return counts, runs
     return counts @ net.readout.weight.T + net.readout.bias * x.shape[2], runs

@@ -1,0 +1,45 @@
+"""Sums of the weights of those that spike: exact, and as wide as they must be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from export import spike_sums
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.6, 1.0])
+@pytest.mark.parametrize("inputs", [1, 3, 4, 29])
+def test_sums_are_those_of_the_product(rng, rate, inputs):
+    weight = rng.integers(-127, 128, (17, inputs))
+    spikes = (rng.random((5, 6, inputs)) < rate).astype(spike_sums.SPIKES)
+    found = spike_sums.sums(weight, spikes, 127 * inputs)
+    np.testing.assert_array_equal(found, spikes.astype(np.int64) @ weight.T)
+    assert found.any() == (rate > 0)
+
+
+# The sum of three weights, just inside and just outside of what 16 and 32 bits hold.
+WIDTHS = {
+    "16-bits": ((1 << 15) - 1, np.int16),
+    "17-bits": (1 << 15, np.int32),
+    "32-bits": ((1 << 31) - 1, np.int32),
+    "33-bits": (1 << 31, np.int64),
+}
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["positive", "negative"])
+@pytest.mark.parametrize(("largest", "dtype"), WIDTHS.values(), ids=WIDTHS.keys())
+def test_sums_are_as_wide_as_the_largest(largest, dtype, sign):
+    part = largest // 3
+    weight = sign * np.array([[part, part, largest - 2 * part, 0]])
+    spikes = np.ones((1, 1, 4), spike_sums.SPIKES)
+    found = spike_sums.sums(weight, spikes, largest)
+    assert found.dtype == dtype
+    assert found.item() == sign * largest
+
+
+def test_counts_are_sums_over_time(rng):
+    spikes = (rng.random((3, 700, 9)) < 0.7).astype(spike_sums.SPIKES)
+    found = spike_sums.counts(spikes)
+    np.testing.assert_array_equal(found, spikes.sum(1))
+    assert found.max() > np.iinfo(spike_sums.SPIKES).max
