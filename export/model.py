@@ -220,5 +220,9 @@ class FixedNetwork:
 
         Permutes, scales, rounds and clips; nothing else in the project does. Integers are
         checked against the range instead of being clipped, and taken to be in the network's order.
+        Images may have their axes, (batch, channel, row, column, time).
         """
+        x, conv = np.asarray(x), self.layers[0].geometry
+        if conv is not None and x.ndim == 5 and x.shape[1:4] == conv.input_shape:
+            x = x.reshape(len(x), -1, x.shape[4])
         return self.encoding.encode(x, self.steps)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from export import te as encodings
 from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork, Layer, ReadoutLayer
 from export.random_nets import random_network
+from export.random_stacks import Part, random_stack
+from export.synapses import Geometry
 from export.te import Cosine, Table
 from training.scaling import mantissa_max
 
@@ -159,7 +161,7 @@ def assert_same(found: Any, expected: Any, at: str = "network") -> None:
         assert len(found) == len(expected), at
         for i, (a, b) in enumerate(zip(found, expected, strict=True)):
             assert_same(a, b, f"{at}[{i}]")
-    elif isinstance(expected, (Layer, Encoding, FixedNetwork, Table, Cosine)):
+    elif isinstance(expected, (Layer, Encoding, FixedNetwork, Geometry, Table, Cosine)):
         for field in fields(expected):
             if field.name != "path":
                 one, two = getattr(found, field.name), getattr(expected, field.name)
@@ -170,7 +172,26 @@ def assert_same(found: Any, expected: Any, at: str = "network") -> None:
 
 def rich_networks() -> list[FixedNetwork]:
     """Networks that between them have every dataset that there is."""
-    return [rich_network(), cosine_network()]
+    return [rich_network(), cosine_network(), *kinds_networks()]
+
+
+def kinds_networks() -> list[FixedNetwork]:
+    """Every kind of layer, with every option of its synapses."""
+    rng = np.random.default_rng(0)
+    image = [
+        Part(2, "CUBA", kernel=(1, 1), options={"groups": 2}),
+        Part(3, kernel=(2, 3), options={"stride": (2, 1), "padding": (1, 0), "dilation": (1, 1)}),
+        Part(2, "SDNN"),
+        Part(4, recurrent=True, delay=5),
+    ]
+    alike = Part(2, kernel=(1, 1), options={"groups": 2})
+    one_to_one = random_stack(rng, [alike, Part(3)], 4, shape=(2, 2, 1))
+    first = one_to_one.layers[0]
+    first = replace(first, weight=np.full_like(first.weight, 77))
+    return [
+        random_stack(rng, image, 4, shape=(2, 3, 4)),
+        replace(one_to_one, layers=(first, *one_to_one.layers[1:])),
+    ]
 
 
 def cosine_network() -> FixedNetwork:
