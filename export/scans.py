@@ -13,6 +13,7 @@ from export.layer import Layer
 from export.loihi2 import STATE_MAX
 from export.model import CelifLayer, CubaLayer, SigmaDeltaLayer
 from export.sigma_delta import SigmaDeltaParams, SigmaDeltaState
+from export.spike_sums import SPIKES
 from training import compiled, recurrent
 from training.recurrent import feed_back
 
@@ -24,7 +25,10 @@ _SOURCES = (__file__, fixed_point.__file__, loihi2.__file__, recurrent.__file__)
 
 @dataclass(frozen=True)
 class Run:
-    """Outcome of one layer for one chunk, memory (batch, time, neuron)."""
+    """Outcome of one layer for one chunk, memory (batch, time, neuron).
+
+    Spikes are bytes; the messages of a sigma-delta layer are floats.
+    """
 
     spikes: np.ndarray
     v: np.ndarray
@@ -33,7 +37,9 @@ class Run:
 
 
 @compiled.kernel(*_SOURCES)
-def _scan_celif(acc, own, down, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated):  # type: ignore[no-untyped-def]
+def _scan_celif(  # type: ignore[no-untyped-def]
+    acc, own, own_down, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated
+):
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
         now_theta = np.full(neurons, p.theta0_int, np.int64)
@@ -45,12 +51,13 @@ def _scan_celif(acc, own, down, te, p, te_shift, shift, bias, keep, spikes, v, t
             row = t if keep else 0
             if own.size:
                 feed_back(own, now_s, fed_back)
+                fed_back >>= own_down
             for n in range(neurons):
                 registers = IntParams(
                     p.alpha_mant, p.beta_mant, p.theta0_int, te_shift[n], shift[n], bias[n]
                 )
                 new = _celif_step(
-                    np.int64(acc[b, t, n]) + (fed_back[n] >> down),
+                    np.int64(acc[b, t, n]) + fed_back[n],
                     te[t, n],
                     State(now_theta[n], now_v[n], now_s[n]),
                     registers,
@@ -64,7 +71,7 @@ def _scan_celif(acc, own, down, te, p, te_shift, shift, bias, keep, spikes, v, t
 
 
 @compiled.kernel(*_SOURCES, cuba.__file__)
-def _scan_cuba(acc, own, down, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
+def _scan_cuba(acc, own, own_down, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
         now_u = np.zeros(neurons, np.int64)
@@ -76,9 +83,10 @@ def _scan_cuba(acc, own, down, p, bias, keep, spikes, v, saturated):  # type: ig
             row = t if keep else 0
             if own.size:
                 feed_back(own, now_s, fed_back)
+                fed_back >>= own_down
             for n in range(neurons):
                 new = _cuba_step(
-                    np.int64(acc[b, t, n]) + (fed_back[n] >> down),
+                    np.int64(acc[b, t, n]) + fed_back[n],
                     CubaState(now_u[n], now_v[n], now_s[n]),
                     CubaParams(p.du, p.dv, p.vth, bias[n]),
                 )
@@ -121,7 +129,7 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
     ``keep`` is for V and Θ of every step; of a sigma-delta layer, V is σ and spikes are messages.
     """
     batch, steps, neurons = acc.shape
-    spikes = np.empty(acc.shape, np.float32)
+    spikes = np.empty(acc.shape, SPIKES if layer.output_range == (0, 1) else np.float32)
     v = np.empty((batch, steps if keep else 1, neurons), np.int32)
     saturated = np.zeros(batch, np.int64)
     theta = None
@@ -131,13 +139,10 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
         theta, p, zero = np.empty_like(v), layer.params, np.int64(0)
         each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
         p = p._replace(te_exp=zero, shift=zero, bias=zero)
-        _scan_celif(
-            acc, _own(layer), layer.sum_exp, te, p, *each, keep, spikes, v, theta, saturated
-        )
+        _scan_celif(acc, *_own(layer), te, p, *each, keep, spikes, v, theta, saturated)
     elif isinstance(layer, CubaLayer):
         decays = layer.params._replace(bias=np.int64(0))
-        own, bias = _own(layer), layer.params.bias
-        _scan_cuba(acc, own, layer.sum_exp, decays, bias, keep, spikes, v, saturated)
+        _scan_cuba(acc, *_own(layer), decays, layer.params.bias, keep, spikes, v, saturated)
     elif isinstance(layer, SigmaDeltaLayer):
         plain = layer.params._replace(bias=np.int64(0))
         _scan_sigma_delta(acc, plain, layer.params.bias, keep, spikes, v, saturated)
@@ -147,7 +152,8 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
     return Run(spikes, v, theta, int(saturated.sum()))
 
 
-def _own(layer: Layer) -> np.ndarray:
-    """Weights (from, to) by which a layer feeds back to itself; empty if it does not."""
+def _own(layer: Layer) -> tuple[np.ndarray, int]:
+    """Weights (from, to) by which a layer feeds back to itself, or none; a right shift of sums."""
     weight = np.zeros((0, 0)) if layer.weight_rec is None else layer.weight_rec.T
-    return np.ascontiguousarray(weight, dtype=np.int64)
+    up, down = max(layer.own_shift, 0), max(-layer.own_shift, 0)
+    return np.ascontiguousarray(weight, dtype=np.int64) << up, down
