@@ -157,14 +157,14 @@ def _recipe(card: Card) -> str:
     options = [
         f"--{name.replace('_', '-')} {value}"
         for name, value in recipe.items()
-        if value != getattr(preset.recipe, name)
+        if value != getattr(preset.recipe, name) and value is not None
     ]
     for name in ("dropout", "beta"):
         if card.network[name] != preset.network.get(name, card.network[name]):
             options.append(f"--{name} {card.network[name]:g}")
     folder = " --data DIR" if "mnist" in card.task else ""
     words = " ".join([f"celif train --preset {_preset(card)}{folder}", *options])
-    return f"`{words}`"
+    return f"`{words}`, seed {recipe['seed']}"
 
 
 def _preset(card: Card) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import sys
 import time
@@ -92,12 +93,16 @@ def start(job: Job, devices: int, kind: str) -> None:
 
 
 def _launch(job: Job, devices: int, kind: str) -> None:
+    # Which tells of every process that it ends after another has failed.
+    logging.getLogger("torch.multiprocessing.spawn").setLevel(logging.ERROR)
     try:
         distributed.launch(_work_or_explain, devices, kind, job)
     except ProcessExitedException as ended:
-        if ended.exit_code < 0:  # by a signal, so that it could not explain itself
-            console.fail(f"the run failed: process {ended.error_index} was killed")
-        raise typer.Exit(max(ended.exit_code, exits.FAILED_RUN)) from None
+        if ended.exit_code > 0:
+            raise typer.Exit(ended.exit_code) from None
+        # Ended by a signal, it could not explain itself.
+        console.fail(f"the run failed: process {ended.error_index} was killed")
+        raise typer.Exit(exits.FAILED_RUN) from None
 
 
 def _work_or_explain(group: Group, device: torch.device, job: Job) -> None:
@@ -106,7 +111,7 @@ def _work_or_explain(group: Group, device: torch.device, job: Job) -> None:
     except Exception as error:
         if group.rank > 0:
             # What stops all processes is explained by the first, and the others are ended.
-            time.sleep(2)
+            time.sleep(10)
         sys.exit(exits.explain(error))
 
 
