@@ -1,0 +1,102 @@
+"""Neurons whose step is another one: GLIF, DEXAT and AHP, in a plain loop over time.
+
+::
+
+    GLIF    V[t] = (1 − a·(1 − λ))·V' − (1 − a)·δ + (1 − b·(1 − g))·I[t]
+            V' = V[t-1]·(1 − r·S[t-1]) − (1 − r)·ρ·S[t-1]
+            gates a (exponential or linear leak), b (gated input), r (hard or soft reset), and the
+            decay λ, leak δ, conductance g, reset ρ and threshold: learnt, one of each a layer
+    DEXAT   Θ[t] = Θ0 + κ1·B1[t] + κ2·B2[t],  Bi[t] = ρi·Bi[t-1] + (1 − ρi)·S[t-1]
+    AHP     V[t] = α·V[t-1]·(1 − S[t-1]) + I[t] − κ·A[t],  A[t] = ρ·A[t-1] + (1 − ρ)·S[t-1]
+
+A step costs some ten small operations of torch, forward, and twice that backward: about a hundred
+times the compiled kernels' time. GLIF's conductance is constant here; in its own paper it is learnt
+for every step.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from training.functional import ALPHA, THETA0, WIDTH
+from training.reference import Boxcar
+
+State = tuple[torch.Tensor, ...]
+
+
+class Looped(nn.Module):
+    """A neuron with a step of its own: ``step(current, spikes before, state)``."""
+
+    states = 1
+
+    def __init__(self, neurons: int) -> None:
+        super().__init__()
+        self.neurons = neurons
+
+    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """Spikes and state at t."""
+        raise NotImplementedError
+
+    def forward(self, current: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
+        """Spikes (batch, neuron, time); ``weight`` feeds them back."""
+        s = torch.zeros_like(current[..., 0])
+        state: State = (s,) * self.states
+        spikes = []
+        for x in current.unbind(-1):
+            s, state = self.step(x if weight is None else x + s @ weight.t(), s, state)
+            spikes.append(s)
+        return torch.stack(spikes, -1)
+
+
+class GLIF(Looped):
+    """Gated LIF, its gates and constants learnt, one of each a layer."""
+
+    def __init__(self, neurons: int) -> None:
+        super().__init__(neurons)
+        # As logits, in the order of the equation: a, b, r, λ, δ, g, ρ, threshold.
+        first = torch.tensor([0.8, 0.2, 0.8, ALPHA, 0.05, 0.9, THETA0, THETA0])
+        self.learnt = nn.Parameter(torch.logit(first))
+
+    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        a, b, r, decay, leak, conductance, reset, threshold = self.learnt.sigmoid()
+        v = state[0] * (1 - r * s) - (1 - r) * reset * s
+        v = (1 - a * (1 - decay)) * v - (1 - a) * leak + (1 - b * (1 - conductance)) * x
+        return Boxcar.apply(v, threshold.expand_as(v), WIDTH), (v,)
+
+
+class DEXAT(Looped):
+    """Double-exponential adaptive threshold: one trace of spikes fades fast, one slowly."""
+
+    states = 3
+
+    def __init__(self, neurons: int) -> None:
+        super().__init__(neurons)
+        self.fade = nn.Parameter(torch.logit(torch.tensor([[0.9], [0.995]])).repeat(1, neurons))
+        self.rise = nn.Parameter(torch.tensor([[1.0], [10.0]]).repeat(1, neurons))
+
+    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        v, *traces = state
+        fades = self.fade.sigmoid()
+        traces = [fade * trace + (1 - fade) * s for fade, trace in zip(fades, traces, strict=True)]
+        theta = THETA0 + self.rise[0] * traces[0] + self.rise[1] * traces[1]
+        v = ALPHA * v * (1 - s) + x
+        return Boxcar.apply(v, theta, WIDTH), (v, *traces)
+
+
+class AHP(Looped):
+    """After-hyperpolarising current: a trace of its spikes inhibits the neuron."""
+
+    states = 2
+
+    def __init__(self, neurons: int) -> None:
+        super().__init__(neurons)
+        self.fade = nn.Parameter(torch.logit(torch.full((neurons,), 0.99)))
+        self.pull = nn.Parameter(torch.full((neurons,), 5.0))
+
+    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        v, trace = state
+        fade = self.fade.sigmoid()
+        trace = fade * trace + (1 - fade) * s
+        v = ALPHA * v * (1 - s) + x - self.pull * trace
+        return Boxcar.apply(v, torch.full_like(v, THETA0), WIDTH), (v, trace)
