@@ -1,4 +1,4 @@
-"""Fine-tuning a quantisation-aware network from a float one: a few epochs, seeded."""
+"""Fine-tuning, of a quantisation-aware network or of a float one: a few epochs, seeded."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
-from export import QuantizedNetwork
 from training.tasks import Split
 
 
@@ -22,8 +22,9 @@ class Tuning:
     clip: float = 1.0
 
 
-def tune(net: QuantizedNetwork, split: Split, tuning: Tuning, seed: int) -> None:
-    """Train ``net`` in place on all of ``split``."""
+def tune(net: nn.Module, split: Split, tuning: Tuning, seed: int) -> None:
+    """Train ``net`` in place on all of ``split``, without dropout."""
+    net.eval()
     draw = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(net.parameters(), lr=tuning.lr)
     batches = -(-len(split) // tuning.batch)

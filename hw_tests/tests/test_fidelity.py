@@ -24,7 +24,8 @@ def content(tuned: int) -> dict[str, Any]:
             for cell in fidelity.CELLS
         }
         again = {"w4 te4 Fauto": {"hits": tuned + more, "saturations": [0, 0]}}
-        seeds[str(seed)] = {"samples": 100, "float": 88 + more, "cells": cells, "tuned": again}
+        floats = {"float": 88 + more, "float_tuned": 89 + more}
+        seeds[str(seed)] = {"samples": 100, "cells": cells, "tuned": again, **floats}
     return {
         "seeds": seeds,
         "tuning": {"epochs": 1, "lr": 0.1},
