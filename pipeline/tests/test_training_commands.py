@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from export import quantize
 from pipeline.tests.commands import answer, celif
 from training import checkpoint, presets, tasks, trainer
 from training.tasks import idx
@@ -118,6 +119,23 @@ def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> No
     ending = end_of("card", model.with_name("other.pt"))
     assert ending.code == 2
     assert "found that of other weights; export it again" in ending.error
+
+
+def test_quantised_network_is_trained_like_any_other(tmp_path: Path) -> None:
+    task, recipe = tasks.load("digits"), trainer.Recipe(epochs=2, batch=200)
+    net = trainer.start(task, (12, 10), recipe)
+    integers = quantize(net, calibration=task.train.x, weight_bits=4, te_bits=4)
+    run = trainer.Trainer(integers, task, recipe, tmp_path)
+    trained = run.run()
+    assert run.history[1]["loss"] < run.history[0]["loss"]
+    weights = checkpoint.read(tmp_path / "last.pt")["weights"]
+    again = trainer.Trainer(
+        quantize(net, calibration=task.train.x, weight_bits=4, te_bits=4), task, recipe, tmp_path
+    )
+    assert again.resume()
+    for name, value in again.run().state_dict().items():
+        assert torch.equal(value, trained.state_dict()[name]), name
+        assert torch.equal(value, weights[name]), name
 
 
 GUIDE = Path(trainer.__file__).parent / "TRAINER.md"
