@@ -15,5 +15,6 @@ def unit_cases() -> list[Case]:
         network_cases.te_forms,
         network_cases.time,
         network_cases.synapses_and_neurons,
+        network_cases.shifted_sums,
     )
     return [case for group in groups for case in group()]

@@ -13,9 +13,11 @@ from export import FixedNetwork, listing, loihi2, programs
 from export.layer import Layer
 from export.listing import Program
 from export.model import CelifLayer
+from export.sigma_delta import MESSAGE_EXP
 from export.te import QUARTER_BITS
 from hw_tests.golden.building import Case
 from hw_tests.golden.ranges import needed_bits
+from training.scaling import EXPONENT_MAX
 
 _REGISTERS = ("fraction_bits", "alpha_mant", "beta_mant", "theta0_int", "te_bits", "bias_exp")
 _COLUMNS = (
@@ -63,7 +65,11 @@ def specification(net: FixedNetwork) -> str:
             decay_max=loihi2.DECAY_ONE - 1,
             te_exp_max=loihi2.TE_EXP_MAX,
             te_bits_max=loihi2.TE_BITS_MAX,
-            shift_max=loihi2.FRACTION_BITS_MAX - loihi2.WEIGHT_EXP_MIN,
+            shift_max=EXPONENT_MAX - loihi2.WEIGHT_EXP_MIN,
+            sum_exp_max=EXPONENT_MAX + loihi2.MESSAGE_BITS_MAX,
+            exponent_max=EXPONENT_MAX,
+            weight_exp_min=loihi2.WEIGHT_EXP_MIN,
+            input_exp_max=loihi2.MESSAGE_BITS_MAX,
             fraction_max=loihi2.FRACTION_BITS_MAX,
             bias_min=loihi2.BIAS_MANT_MIN,
             bias_max=loihi2.BIAS_MANT_MAX,
@@ -74,6 +80,7 @@ def specification(net: FixedNetwork) -> str:
             packed_half=1 << (loihi2.PACKED_BITS - 1),
             quarter_bits=QUARTER_BITS,
             current_shift=loihi2.CURRENT_SHIFT,
+            message_exp=MESSAGE_EXP,
         )
         + "\n"
         + _registers(net)

@@ -10,7 +10,7 @@ from export.model import ReadoutLayer
 from export.slayer_layers import CubaLayer, SigmaDeltaLayer
 from export.synapses import Geometry, Shape
 from export.te import Cosine, Form, Table
-from hw_tests.golden.building import Case, celif, network, one_layer
+from hw_tests.golden.building import FRACTION_BITS, Case, celif, network, one_layer
 
 
 def _held(columns: Any, form: Table, steps: int) -> np.ndarray:
@@ -150,5 +150,60 @@ def synapses_and_neurons() -> list[Case]:
             "SLAYER's sigma-delta neurons: graded messages of changes, and what they leave.",
             network([changes], 3, 10),
             rng.integers(-5, 6, (2, 3, 10)),
+        ),
+    ]
+
+
+def shifted_sums() -> list[Case]:
+    """Sums with more fractional bits than V, which the synapses shift right, rounding down."""
+    rng = np.random.default_rng(21)
+    te = rng.integers(-60, 61, (3, 10))
+    x = rng.integers(-200, 400, (2, 3, 10))
+    ring = {"weight_rec": np.array([[0, 71, -93], [-61, 0, 83], [97, -77, 21]]), "input_exp": 3}
+    changes = SigmaDeltaLayer(
+        name="layer 0", weight=np.array([[60, -30, 94], [64, 90, -38]]), lag=1, delay_shift=False,
+        bias_mant=np.array([40, 64]), vth=20,
+    )  # fmt: skip
+    after = CubaLayer(
+        name="layer 1", weight=np.array([[90, -50], [-64, 110]]), lag=2, delay_shift=False,
+        weight_rec=np.array([[0, 38], [-94, 0]]), bias_mant=np.array([3, 9]), du=1023, dv=512,
+        vth=40, input_exp=changes.output_exp,
+    )  # fmt: skip
+
+    def recurrent(name: str, about: str, weight_exp: int) -> Case:
+        layer = celif(te, weight=np.eye(3, dtype=np.int64) * 13, weight_exp=weight_exp, **ring)
+        return Case(name, about, network([layer], 3, 10, gap=layer.gap), x)
+
+    return [
+        one_layer(
+            "sums-shifted-right",
+            "A sum is shifted right as a whole, rounding down: −1 » 3 is −1.",
+            [[800, -1, -9, 7, 8, 900, -800, 1]],
+            weight_exp=FRACTION_BITS + 3,
+            alpha_mant=0,
+        ),
+        one_layer(
+            "sums-of-each-neuron",
+            "The right shift is one for the layer, by its largest exponent; the left ones differ.",
+            x,
+            te,
+            weight=np.array([[5, -3, 7], [2, 2, -1], [-3, 9, 4]]),
+            weight_exp=FRACTION_BITS + np.array([2, 0, -1]),
+        ),
+        recurrent(
+            "recurrent-graded",
+            "Own spikes beside graded inputs: their sums are shifted left.",
+            FRACTION_BITS - 1,
+        ),
+        recurrent(
+            "recurrent-shifted-right",
+            "The same with both sums shifted right, each before they are added.",
+            FRACTION_BITS + 1,
+        ),
+        Case(
+            "cuba-after-messages",
+            "Sigma-delta messages into recurrent CUBA neurons, which take off the messages' unit.",
+            network([changes, after], 3, 10, gap=after.gap),
+            rng.integers(-3, 6, (2, 3, 10)),
         ),
     ]

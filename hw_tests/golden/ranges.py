@@ -25,7 +25,7 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
     """Bits that hold what each instruction of layer ``i`` writes, for any input."""
     layer = net.all_layers[i]
     limits = net.encoding.range if i == 0 else net.all_layers[i - 1].output_range
-    least, most = layer.extremes(*limits)
+    least, most = layer.arriving(*limits)
     constants: dict[str, Interval] = {"acc": (int(least.min()), int(most.max()))}
     arrays: dict[str, Interval] = {}
     memory: dict[str, Interval] = {}

@@ -21,6 +21,7 @@ import numpy as np
 from export import FixedNetwork, Trace, simulate, synapses
 from export.layer import Layer
 from export.model import CelifLayer
+from export.slayer_layers import SigmaDeltaLayer
 from export.synapses import Geometry
 from export.te import Cosine, Table
 from export.twin import arriving_sums
@@ -39,7 +40,7 @@ def _sums(net: FixedNetwork, graded: np.ndarray, spikes: list[np.ndarray]) -> li
         if layer.weight_rec is not None:
             before = np.zeros_like(fired)
             before[:, 1:] = fired[:, :-1]
-            sums = sums + before.astype(np.int64) @ layer.weight_rec.T
+            sums = sums + layer.own(before.astype(np.int64) @ layer.weight_rec.T)
         found.append(sums.astype(np.int64).transpose(0, 2, 1))
         arriving = synapses.sent(fired, layer.late)
         largest = max(map(abs, layer.output_range))
@@ -130,7 +131,10 @@ def _plain(value: Any) -> Any:
 def _layer(layer: Layer) -> dict[str, Any]:
     about: dict[str, Any] = {"kind": layer.kind}
     about |= {f.name: _plain(getattr(layer, f.name)) for f in fields(layer) if f.name != "te_form"}
+    # By how many bits sums are shifted, which follows from the exponents.
+    about |= {"sum_exp": layer.sum_exp, "own_shift": layer.own_shift}
     if isinstance(layer, CelifLayer):
+        about["shift"] = layer.shift.tolist()
         form = layer.te_form
         kept: dict[str, Any] = {"encoding": form.encoding, "hold": form.hold}
         if isinstance(form, Cosine):
@@ -138,6 +142,8 @@ def _layer(layer: Layer) -> dict[str, Any]:
         elif isinstance(form, Table):
             kept["stored"] = form.stored(layer.te).tolist()
         about["te_form"] = kept
+    if isinstance(layer, SigmaDeltaLayer):
+        about["shift"] = layer.params.shift
     return about
 
 

@@ -27,6 +27,17 @@ def of_row(value, row: int) -> int:
     return value[row] if isinstance(value, list) else value
 
 
+def sum_exp(layer: dict) -> int:
+    """By how many bits the sums from the layer before are shifted right."""
+    if layer["kind"] == "CUBA":
+        return layer["input_exp"]
+    if layer["kind"] != "CELIF":
+        return 0
+    exponents = layer["weight_exp"]
+    largest = max(exponents) if isinstance(exponents, list) else exponents
+    return max(0, largest + layer["input_exp"] - layer["fraction_bits"])
+
+
 def te_of(form: dict, row: int, k: int) -> int:
     if form["encoding"] == "cosine":
         # The phase after k steps, by one product in place of k sums.
@@ -93,7 +104,8 @@ class Neuron:
         context = towards_zero(te_of(p["te_form"], row, k) * self.v, of_row(p["te_exp"], row))
         self.theta = clip(memory + context + rest)
         kept = 0 if self.s else towards_zero(p["alpha_mant"] * self.v, 12)
-        shift = p["fraction_bits"] - of_row(p["weight_exp"], row)
+        shift = p["fraction_bits"] - of_row(p["weight_exp"], row) - p["input_exp"] + sum_exp(p)
+        assert shift == p["shift"][row]
         self.v = clip(kept + total * 2**shift + p["bias_mant"][row] * 2 ** p["bias_exp"])
         self.s = 1 if self.v >= self.theta else 0
         return self.s
@@ -113,7 +125,8 @@ class Neuron:
 
     def sdnn(self, total: int, k: int) -> int:
         p = self.layer
-        self.v += total * 2 ** (12 - p["input_exp"])
+        assert p["shift"] == 12 - p["input_exp"]
+        self.v += total * 2 ** p["shift"]
         now = max(self.v + p["bias_mant"][self.row] * 4096, 0)
         change, self.act = now - self.act + self.rest, now
         message = 0
@@ -134,6 +147,8 @@ class Layer:
     def __init__(self, about: dict) -> None:
         self.about = about
         self.reached = synapses(about)
+        assert about["sum_exp"] == sum_exp(about)
+        assert about["own_shift"] == about["input_exp"] - sum_exp(about)
         positions = len(self.reached) // len(about["weight"])
         self.neurons = [Neuron(about, n // positions) for n in range(len(self.reached))]
         self.own = about["weight_rec"] or [[] for _ in self.neurons]
@@ -145,9 +160,11 @@ class Layer:
 
     def sums(self, now: int) -> list[int]:
         arrived, own = self.inbox.pop(now, {}), self.fed_back.pop(now, {})
+        # Divisions by a power of two, rounding down.
+        down, unit = 2 ** self.about["sum_exp"], 2 ** self.about["input_exp"]
         return [
-            sum(w * arrived.get(i, 0) for i, w in reached)
-            + sum(w * own.get(i, 0) for i, w in enumerate(row))
+            sum(w * arrived.get(i, 0) for i, w in reached) // down
+            + sum(w * own.get(i, 0) for i, w in enumerate(row)) * unit // down
             for reached, row in zip(self.reached, self.own, strict=True)
         ]
 

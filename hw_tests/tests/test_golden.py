@@ -13,11 +13,13 @@ from hw_tests.golden.cases import unit_cases
 from hw_tests.golden.check import read_manifest
 from hw_tests.golden.kit import random_input
 from hw_tests.golden.vectors import npz_bytes, read_vectors
+from hw_tests.tests.kinds import KINDS
 from hw_tests.tests.second_voice import LIMIT, rows_of, run_case
 
 NAMES = [case.name for case in unit_cases()]
 SILENT = {"decay", "te-product"}
 """Cases that are about registers alone."""
+WITH_GAP = {case.name for case in unit_cases() if case.net.gap}
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +34,8 @@ def vectors(kit, name):
     return read_vectors(kit / "cases" / name / "trace.npz")
 
 
-@pytest.mark.parametrize("name", [*NAMES, "network"])
-def test_a_second_implementation_gives_the_golden_vectors(name, kit):
-    folder = kit / "cases" / name
+def compare_with_second_voice(folder):
+    """Return how many spikes and silent rows the case has."""
     registers, logits = run_case(folder)
     spikes = silent = 0
     for row in rows_of(folder / "trace.csv"):
@@ -48,7 +49,7 @@ def test_a_second_implementation_gives_the_golden_vectors(name, kit):
         found = registers.pop(here)
         # A CUBA or sigma-delta layer shows no threshold.
         for ours, theirs in zip(golden, found, strict=True):
-            assert ours in ("", str(theirs)), f"{name}, layer, neuron, time step {here}"
+            assert ours in ("", str(theirs)), f"layer, neuron, time step {here}"
         assert golden[0] != ""
         assert golden[2] != ""
         spikes += golden[3] != "0"
@@ -56,8 +57,22 @@ def test_a_second_implementation_gives_the_golden_vectors(name, kit):
     assert logits == golden_logits
     readout = json.loads((folder / "parameters.json").read_text())["layers"][-1]["kind"]
     assert not registers or readout == "READOUT"
+    return spikes, silent
+
+
+@pytest.mark.parametrize("name", [*NAMES, "network"])
+def test_a_second_implementation_gives_the_golden_vectors(name, kit):
+    spikes, silent = compare_with_second_voice(kit / "cases" / name)
     assert (spikes == 0) == (name in SILENT)
-    assert (silent > 0) == (name in ("shifted", "delays", "recurrent"))
+    assert (silent > 0) == (name in WITH_GAP)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_and_those_of_networks_of_every_kind_of_layer(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("hw_tests.golden.kit.unit_cases", list)
+    write_kit(*kind.build(), tmp_path / "kit")
+    spikes, _ = compare_with_second_voice(tmp_path / "kit/cases/network")
+    assert spikes > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -118,6 +133,16 @@ class TestCoverage:
         assert about["gap"] == 1
         spikes = vectors(kit, "shifted")["spikes/0"]
         assert spikes[:, 0, -1].any(), "a last spike that has to be lost"
+
+    def test_sums_are_shifted_right_as_a_whole_and_down(self, kit):
+        sums = vectors(kit, "sums-shifted-right")["sum/0"][0, 0]
+        assert sums.tolist() == [100, -1, -2, 0, 1, 112, -100, 0]
+        first, second = (
+            next(c.net.layers[0] for c in unit_cases() if c.name == f"recurrent-{name}")
+            for name in ("graded", "shifted-right")
+        )
+        assert first.own_shift > 0 > second.own_shift
+        assert min(first.sum_exp, second.sum_exp) > 0
 
     def test_biases_and_decays_reach_their_ends(self):
         layers = [case.net.layers[0] for case in unit_cases()]
