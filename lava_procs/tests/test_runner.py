@@ -1,7 +1,9 @@
 """run: the same Trace as the twin and torch, whatever the network and the samples."""
 
 import itertools
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,6 +175,9 @@ def test_stream_yields_each_sample_as_run_does_and_takes_no_more_than_it_must(rn
         expected = simulate(net, samples[i][None], trace=True)
         assert_same_trace(expected, trace)
         assert any(spikes.any() for spikes in trace.spikes)
+        # On disk, what two networks write and no more.
+        folders = [f for f in Path(tempfile.gettempdir()).glob("celif-*/*") if f.is_dir()]
+        assert len(folders) <= 2
         # Two networks of two, and the sample that shows where the second one's shape ends.
         assert len(taken) <= (i // 2) * 2 + 5
     assert taken == list(range(6))
