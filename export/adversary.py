@@ -81,13 +81,13 @@ def _copy(source, target):  # type: ignore[no-untyped-def]
 
 
 @compiled.jitable
-def _drive(aim, last, te, synapses, p, scratch, inputs):  # type: ignore[no-untyped-def]
+def _drive(aim, last, te, synapses, down, p, scratch, inputs):  # type: ignore[no-untyped-def]
     """Fill ``inputs`` (step, input) up to step ``last``; the rest stays as it is."""
     weights, order, low, high = synapses
     spikes, future, trial, tried = scratch
     alpha, beta, scale = p.alpha_mant / DECAY_ONE, p.beta_mant / DECAY_ONE, 2.0**-p.te_exp
-    least = _attain(-_ANY, weights, order, low, high, tried)
-    most = _attain(_ANY, weights, order, low, high, tried)
+    least = _attain(-_ANY, weights, order, low, high, tried) >> down
+    most = _attain(_ANY, weights, order, low, high, tried) >> down
     best = -np.inf
     for _ in range(_ATTEMPTS):
         c, w = aim
@@ -102,7 +102,9 @@ def _drive(aim, last, te, synapses, p, scratch, inputs):  # type: ignore[no-unty
             score, chosen = -np.inf, state
             for kind in range(_CHOICES):
                 wish = _choice(kind, state, te[j], p, least, most)
-                acc = _attain(wish, weights, order, low, high, tried)
+                # The largest sum that arrives as the wish.
+                wanted = ((wish + 1) << down) - 1
+                acc = _attain(wanted, weights, order, low, high, tried) >> down
                 new = _step(acc, te[j], state, p)
                 w = aim[1]
                 if j < last:
@@ -121,7 +123,9 @@ def _drive(aim, last, te, synapses, p, scratch, inputs):  # type: ignore[no-unty
 
 
 @compiled.kernel(__file__, fixed_point.__file__, loihi2.__file__)
-def _drive_all(aims, neurons, lasts, te, weights, orders, low, high, p, scratch, inputs):  # type: ignore[no-untyped-def]
+def _drive_all(  # type: ignore[no-untyped-def]
+    aims, neurons, lasts, te, weights, orders, low, high, down, p, scratch, inputs
+):
     spikes, future, trial, tried = scratch
     for i in _prange(len(neurons)):
         n = neurons[i]
@@ -130,7 +134,9 @@ def _drive_all(aims, neurons, lasts, te, weights, orders, low, high, p, scratch,
         )
         synapses = weights[n], orders[n], low, high
         own_scratch = spikes[i], future[i], trial[i], tried[i]
-        _drive((aims[i, 0], aims[i, 1]), lasts[i], te[n], synapses, own, own_scratch, inputs[i])
+        _drive(
+            (aims[i, 0], aims[i, 1]), lasts[i], te[n], synapses, down, own, own_scratch, inputs[i]
+        )
 
 
 def driving_inputs(
@@ -140,10 +146,12 @@ def driving_inputs(
     weight: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
+    down: int = 0,
 ) -> np.ndarray:
     """Inputs (aim, step, input) in ``low``..``high`` that go for each aim; after its step, 0.
 
-    ``registers`` hold one value per neuron each, ``weight`` is (neuron, input).
+    ``registers`` hold one value per neuron each, ``weight`` is (neuron, input), sums are shifted
+    right by ``down``.
     """
     shape = len(aims), te.shape[1], weight.shape[1]
     inputs = np.zeros(shape, np.int64)
@@ -158,5 +166,5 @@ def driving_inputs(
     neurons, lasts = (np.array([getattr(a, f) for a in aims], np.int64) for f in ("neuron", "step"))
     objectives = np.array([(a.c, a.w) for a in aims], np.float64)
     matrices = (np.ascontiguousarray(a, np.int64) for a in (te, weight, orders, low, high))
-    _drive_all(objectives, neurons, lasts, *matrices, registers, scratch, inputs)
+    _drive_all(objectives, neurons, lasts, *matrices, down, registers, scratch, inputs)
     return inputs

@@ -169,10 +169,10 @@ def attack(
     certificate = certificate or certify(net)
     rng, ranges = np.random.default_rng(seed), input_ranges(net)
     single = {
-        # Messages of a layer before it stand for fractions: such a layer has no inputs of its own.
+        # SLAYER's layers after messages, which stand for fractions, cannot be a network's first.
         i: search_layer(layer, *ends, net.steps, rng)
         for i, (layer, ends) in enumerate(zip(net.layers, ranges, strict=False))
-        if layer.input_exp == 0
+        if layer.input_exp == 0 or isinstance(layer, CelifLayer)
     }
     whole = search_network(net, list(single[0].inputs.values()), rounds, rng)
     layers = []

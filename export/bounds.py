@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from export.intervals import intervals
-from export.loihi2 import STATE_MAX
+from export.loihi2 import SAFE_STATE_MAX
 from export.model import CelifLayer
 
 
@@ -22,7 +22,7 @@ class Bounds(NamedTuple):
     @property
     def safe(self) -> bool:
         """Whether neither register can ever saturate."""
-        return max(self) <= STATE_MAX
+        return max(self) <= SAFE_STATE_MAX
 
 
 def worst_case(layer: CelifLayer, low: int, high: int) -> Bounds:

@@ -4,11 +4,15 @@
 register    what is bounded                                                limit
 ==========  =============================================================  =====================
 sum         |synaptic sum| of mantissas times inputs, as Lava carries it   32 bits
-V, Θ        membrane and threshold of a CE-LIF neuron before saturation    ±(2²³ − 1)
-U, V        current and membrane of a CUBA neuron before wrap, saturation  ±(2²³ − 1)
-σ, message  sum and message of a sigma-delta neuron before wrap, cut       32 bits, 16 bits
+V, Θ        membrane and threshold of a CE-LIF neuron before saturation    ±(2²³ − 2)
+U, V        current and membrane of a CUBA neuron before wrap, saturation  ±(2²³ − 1),
+                                                                           ±(2²³ − 2)
+σ, message  sum and message of a sigma-delta neuron before wrap, cut       32 bits, 2¹⁶ − 2
 readout     |sum over a sample|                                            32 bits
 ==========  =============================================================  =====================
+
+A state or message at the very end of its register counts as one that was cut there, as it does in
+the twin; so the limit of those is one less.
 
 Bounds are proven in :mod:`export.intervals` and :mod:`export.slayer_bounds`. Each layer is bounded
 for every sequence of inputs in its range, not only for those that the layers before it can send; so
@@ -171,7 +175,7 @@ def _sums(layer: Layer, low: int, high: int) -> RegisterBound:
 def _celif(layer: CelifLayer, low: int, high: int) -> tuple[RegisterBound, ...]:
     ends = intervals(layer, low, high)
     return tuple(
-        _at(register, values, loihi2.STATE_MAX, ends.lane)
+        _at(register, values, loihi2.SAFE_STATE_MAX, ends.lane)
         for register, values in (("V", ends.v), ("Θ", ends.theta))
     )
 
@@ -182,7 +186,7 @@ def _slayer(
     ends, each = arriving_extremes(layer, low, high), np.arange(layer.neurons)
     if isinstance(layer, CubaLayer):
         u, v = cuba_states(layer, *ends, steps)
-        return _at("U", u, loihi2.STATE_MAX, each), _at("V", v, loihi2.STATE_MAX, each)
+        return _at("U", u, loihi2.STATE_MAX, each), _at("V", v, loihi2.SAFE_STATE_MAX, each)
     sigma, message = sigma_delta_states(layer, *ends, steps)
     return (
         _at("σ", sigma, loihi2.SUM_MAX, each),

@@ -11,6 +11,8 @@ from export.chip import Board, Chip, Figure
 STATE_BITS = 24
 STATE_MAX = (1 << (STATE_BITS - 1)) - 1
 """V and Θ saturate at ±STATE_MAX."""
+SAFE_STATE_MAX = STATE_MAX - 1
+"""A state at the very end may have been cut there, so it counts as saturated; this one cannot."""
 
 DECAY_BITS = 12
 DECAY_ONE = 1 << DECAY_BITS

@@ -133,7 +133,8 @@ def _driven(layer: CelifLayer, low: int, high: int) -> Iterator[np.ndarray]:
     aims, te, matrix = _aims(layer, low, high), layer.spread(layer.te), layer.matrix
     ends = np.full(layer.inputs, low), np.full(layer.inputs, high)
     for start in range(0, len(aims), _BATCH):
-        inputs = driving_inputs(aims[start : start + _BATCH], te, registers, matrix, *ends)
+        batch = aims[start : start + _BATCH]
+        inputs = driving_inputs(batch, te, registers, matrix, *ends, layer.sum_exp)
         yield inputs.transpose(0, 2, 1).astype(np.int32)
 
 

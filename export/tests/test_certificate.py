@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export import ModelError, simulate
+from export import ModelError, bounds, simulate
 from export.attack import attack
 from export.certificate import certify, input_ranges
 from export.intervals import intervals
+from export.loihi2 import STATE_MAX
 from export.model import CubaLayer, Encoding, FixedNetwork, SigmaDeltaLayer
 from export.random_nets import random_network
 from export.search import every_input
 from export.synapses import Geometry, Shape
+from export.te import DENSE
 from export.tests.strategies import hypothesis_settings, seeds
 from export.tests.test_bounds import assert_within
 
@@ -59,7 +61,28 @@ def convolution(rng: np.random.Generator, steps: int) -> FixedNetwork:
     return replace(dense, layers=(layer, rest))
 
 
-KINDS = {"recurrent": recurrent, "delayed": delayed, "convolution": convolution}
+def graded_recurrent(rng: np.random.Generator, steps: int) -> FixedNetwork:
+    """Own spikes beside graded inputs, in the first layer; sums of both are shifted right."""
+    net = random_network(rng, (5, 4), steps, bits=8)
+    own = rng.integers(-127, 128, (5, 5))
+    exp = net.layers[0].fraction_bits + 1
+    return with_layer(net, 0, weight_rec=own, input_exp=3, weight_exp=exp)
+
+
+def shifted_sums(rng: np.random.Generator, steps: int) -> FixedNetwork:
+    """Sums of more fractional bits than V, a different exponent for each neuron."""
+    net = random_network(rng, (5, 4), steps, bits=8)
+    exps = net.layers[0].fraction_bits + rng.integers(-2, 5, 5)
+    return with_layer(net, 0, weight_exp=exps)
+
+
+KINDS = {
+    "recurrent": recurrent,
+    "recurrent, graded": graded_recurrent,
+    "delayed": delayed,
+    "convolution": convolution,
+    "shifted sums": shifted_sums,
+}
 CASES = [*FORMATS, *KINDS]
 
 
@@ -75,8 +98,9 @@ def test_no_input_exceeds_the_certificate(seed, case, steps):
     rng = np.random.default_rng(seed)
     net = build(case, rng, steps)
     certificate = certify(net)
-    x = rng.integers(0, 16, (8, net.encoding.channels, steps))
-    x[4:] = np.where(x[4:] > 7, 15, 0)
+    most = net.encoding.range[1]
+    x = rng.integers(0, most + 1, (8, net.encoding.channels, steps))
+    x[4:] = np.where(x[4:] > most // 2, most, 0)
     trace = simulate(net, x, trace=True)
     assert any(spikes.any() for spikes in trace.spikes)
     for i, (layer, ends) in enumerate(zip(net.layers, input_ranges(net), strict=False)):
@@ -144,6 +168,22 @@ def test_network_built_to_overflow_is_refused_with_its_layer(rng):
     assert attack(heavy, rounds=2).saturations > 0
 
 
+@pytest.mark.parametrize("bias", [126, 127, 128])
+def test_a_state_at_the_end_of_its_register_is_neither_proven_nor_unsaturated(bias, rng):
+    """V = 65535 « 7 + bias: one below the end, the end, and past it."""
+    net = random_network(rng, (1,), 3, channels=1, bits=16)
+    layer = net.layers[0]
+    edge = {"weight": np.array([[1]]), "weight_exp": layer.fraction_bits - 7, "alpha_mant": 0}
+    biases = {"bias_mant": np.array([bias]), "bias_exp": 0, "te": layer.te * 0}
+    net = with_layer(net, 0, **edge, **biases, te_form=DENSE)
+    trace = simulate(net, np.full((1, 1, 3), 65535), trace=True)
+    assert trace.spikes[0].any()
+    assert trace.v[0].max() == min(STATE_MAX - 127 + bias, STATE_MAX)
+    proven = certify(net).layers[0].proven
+    assert proven == bounds.worst_case(net.layers[0], 0, 65535).safe == (bias == 126)
+    assert proven == (trace.saturations[0] == 0)
+
+
 def slayer_network(rng: np.random.Generator, layer_type: type, **fields) -> FixedNetwork:
     layer = layer_type(
         name="layer 0",
@@ -165,14 +205,14 @@ SLAYER = {
 @pytest.mark.parametrize(("layer_type", "fields", "register"), SLAYER.values(), ids=SLAYER.keys())
 def test_slayers_neurons_stay_within_and_come_near(layer_type, fields, register, rng):
     net = slayer_network(rng, layer_type, **fields)
-    bounds = {r.register: r.largest for r in certify(net).layers[0].registers}
+    ends = {r.register: r.largest for r in certify(net).layers[0].registers}
     peak = sent = 0
     for x in every_input(net.encoding, 8):
         trace = simulate(net, x, trace=True)
         peak = max(peak, int(np.abs(trace.v[0]).max()))
         sent = max(sent, int(np.abs(trace.spikes[0]).max()))
-    assert 0.5 * bounds[register] < peak <= bounds[register]
-    assert 0 < sent <= bounds.get("message", 1)
+    assert 0.5 * ends[register] < peak <= ends[register]
+    assert 0 < sent <= ends.get("message", 1)
 
 
 def test_current_that_wraps_is_not_proven(rng):
