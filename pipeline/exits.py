@@ -1,15 +1,17 @@
 """How the ``celif`` command ends.
 
-====  ===================================================================================
+====  ============================================================================================
 code  meaning
-====  ===================================================================================
+====  ============================================================================================
 0     all is well
-1     a comparison found a difference, the demo missed a promise, a network does not fit
+1     a comparison found a difference, an attack made a register overflow, the demo missed a
+      promise, or a network does not fit
 2     bad input or setup: an option, a file, something not installed; one line says what
 3     the run failed: an error or a timeout in Lava, a training that diverged
-4     incomplete: no difference was found, but a rung that applies did not run
+4     incomplete: no difference was found, but something that applies was not compared, or it is
+      not proven that no register overflows
 130   interrupted by Ctrl-C
-====  ===================================================================================
+====  ============================================================================================
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from pipeline import console
 DIFFERENCE, BAD_INPUT, FAILED_RUN, INCOMPLETE = 1, 2, 3, 4
 
 EPILOG = (
-    "Exit codes: 0 all is well; 1 a comparison found a difference, the demo missed a promise, or a "
-    "network does not fit; 2 bad input or setup; 3 the run failed; 4 incomplete: no difference was "
-    "found, but a rung that applies did not run."
+    "Exit codes: 0 all is well; 1 a comparison found a difference, an attack made a register "
+    "overflow, the demo missed a promise, or a network does not fit; 2 bad input or setup; 3 the "
+    "run failed; 4 incomplete: no difference was found, but something that applies was not "
+    "compared, or it is not proven that no register overflows."
 )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import exits
+
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
@@ -19,3 +21,14 @@ def test_readme_example_runs_and_agrees(
     twin, lava, equal = capsys.readouterr().out.strip().splitlines()
     assert twin == lava
     assert equal == "True"
+
+
+def test_readme_and_help_have_the_table_of_exit_codes() -> None:
+    section = README.read_text(encoding="utf-8").partition("Exit codes:")[2].partition("##")[0]
+    table = dict(re.findall(r"^\| (\d+) \| (.*) \|$", section, re.M))
+    assert list(table) == ["0", "1", "2", "3", "4", "130"]
+    said = " ".join(str(exits.__doc__).split())
+    for code, meaning in table.items():
+        assert f"{code} {meaning}" in said
+        if code in "0 1 4":
+            assert f"{code} {meaning}" in exits.EPILOG
