@@ -124,8 +124,8 @@ def picture(study: Study) -> Figure:
     for ax in (left, right):
         ax.axhline(base, color="#8a8f98", lw=1, ls="--", zorder=0)
         ax.spines[["top", "right"]].set_visible(False)
-    left.annotate("float", (len(fractions) - 1, base), (0, 4), textcoords="offset points",
-                  color="#5c636e", ha="right", fontsize=9)  # fmt: skip
+    left.annotate("float", (0, base), (0, 4), textcoords="offset points", color="#5c636e",
+                  ha="center", fontsize=9)  # fmt: skip
     tuned = statistics.mean(study.fixed("tuned", "w4 te4 Fauto"))
     right.plot(tes.index("te4"), tuned, marker="*", ms=11, color=COLOURS[4], ls="none",
                label="4-bit, fine-tuned")  # fmt: skip
@@ -148,8 +148,8 @@ def page(study: Study) -> str:
     return f"""# Fidelity: what the integers cost
 
 Sequential 8×8 digits, one pixel a step (T = 64), the demo's network and recipe. Five folds: each of
-the {study.images:,} images is tested once, by a network that never saw it; all that {study.repeats}
-times, from other seeds. Accuracies are in percent of all images, ± the standard deviation over the
+the {study.images:,} images is tested once, by a network that never saw it, and all of that
+{study.repeats} times, from other seeds. Accuracies are in percent of all images, ± the standard deviation over the
 repeats; one image is {100 / study.images:.3f} points. Nothing was chosen by looking at test images:
 networks are those of the last epoch, formats come from the training images.
 
