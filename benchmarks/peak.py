@@ -8,38 +8,54 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def _kilobytes(field: str) -> int:
+def kilobytes(field: str) -> int:
+    """A line of what the system knows of this process: VmRSS, memory now; VmHWM, the most."""
     for line in _STATUS.read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1])
     raise OSError(f"{_STATUS}: expected a line {field}, found none")
 
 
-def _measure(workload: str, quick: bool) -> dict[str, float]:
-    """Megabytes before three steps, and the most there were during them."""
+def above(run: Callable[[], object]) -> dict[str, float]:
+    """Megabytes before ``run``, and the most there were during it."""
+    before = kilobytes("VmRSS")
+    _CLEAR.write_text("5")  # the high-water mark starts anew
+    run()
+    return {"before_mb": before / 1024, "peak_mb": kilobytes("VmHWM") / 1024}
+
+
+def _measure(workload: str, quick: bool) -> dict[str, Any]:
+    """Memory of a few training steps."""
     from benchmarks.peers import PEERS
-    from benchmarks.workloads import QUICK, Shape, Step, training_step
+    from benchmarks.workloads import PAPER, QUICK, Shape, Step, training_step
 
     def build(shape: Shape) -> Step:
-        net = shape.network() if workload == "celif" else PEERS[workload].build(shape)
+        net = PEERS[workload].build(shape) if workload in PEERS else shape.network()
         return training_step(net, shape)
 
     build(QUICK)()  # loads and compiles whatever stays
-    step = build(QUICK if quick else Shape())
-    before = _kilobytes("VmRSS")
-    _CLEAR.write_text("5")  # the high-water mark starts anew
-    for _ in range(3 if workload == "celif" else 1):
-        step()
-    return {"before_mb": before / 1024, "peak_mb": _kilobytes("VmHWM") / 1024}
+    shape = QUICK if quick else PAPER if workload == "celif-paper" else Shape()
+    step = build(shape)
+
+    def steps() -> None:
+        for _ in range(1 if workload in PEERS else 3):
+            step()
+
+    return {"batch": shape.batch, **above(steps)}
 
 
-def measure(workload: str, quick: bool) -> dict[str, float] | str:
-    """Memory of ``workload``'s training step in megabytes, or why it could not be told."""
+def measure(workload: str, quick: bool) -> dict[str, Any] | str:
+    """Memory of ``workload``'s training step in megabytes, or why it could not be told.
+
+    Workloads are ``celif``, ``celif-paper`` (at the paper's batch) and the peers.
+    """
     if not _STATUS.exists():
         return "not run: needs Linux's /proc"
     command = [sys.executable, "-m", "benchmarks.peak", workload, *(["quick"] if quick else [])]

@@ -24,7 +24,7 @@ from training import compiled
 
 # Bytes of synaptic sums that a chunk of samples may take: few enough for the allocator to hand out
 # the same memory again, because touching fresh pages costs as much as the arithmetic.
-_CHUNK_BYTES = 32 << 20
+_CHUNK_BYTES = 64 << 20
 
 
 def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
