@@ -1,6 +1,7 @@
 """The integer world: the fixed-point recurrence, quantisation, the netx file, the batched twin."""
 
 from export.exporter import to_netx
+from export.formats import Formats
 from export.model import FixedNetwork, ModelError
 from export.netx import NetxError, write_netx
 from export.netx_read import read_netx
@@ -12,6 +13,7 @@ from export.twin import simulate
 __all__ = [
     "ExportReport",
     "FixedNetwork",
+    "Formats",
     "ModelError",
     "NetxError",
     "QuantizedNetwork",

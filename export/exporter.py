@@ -14,18 +14,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import bounds, loihi2, quantization
+from export import bounds, quantization
+from export.blocks import block_stack
 from export.checks import ModelError
+from export.choosing import choose_network
 from export.encoding import Encoding
-from export.model import CelifLayer, CubaLayer, FixedNetwork
+from export.formats import Bits, Formats
+from export.fraction_bits import Choice
+from export.model import CelifLayer, FixedNetwork
 from export.netx import te_array, write_layer, write_netx
 from export.qat import QuantizedNetwork
-from export.quantization import Choice, FloatLayer
+from export.quantization import FloatLayer
 from export.report import ExportReport, LayerReport
-from export.scans import run_layer
-from export.stacks import Stack, block_stack, network_stack
-from export.synapses import sent
-from export.twin import arriving_sums
+from export.slayer_layers import SlayerLayer
+from export.stacks import Stack, network_stack
 from training.network import Network
 
 CALIBRATION_SAMPLES = 256
@@ -37,27 +39,29 @@ def to_netx(
     path: str | os.PathLike[str],
     calibration: torch.Tensor | np.ndarray | None = None,
     *,
-    weight_bits: int = 8,
-    te_bits: int = 8,
-    input_bits: int = 8,
+    weight_bits: Bits = 8,
+    te_bits: Bits = 8,
+    **formats: Any,
 ) -> ExportReport:
     """Export a network to a netx HDF5 file.
 
     Parameters
     ----------
     net
-        A :class:`training.Network`, or a sequence of blocks (``block.Dense`` and SLAYER's CUBA
-        ``Dense``), e.g. an ``nn.ModuleList``. What :func:`export.quantize` made has its formats
-        already: it is exported as it is, and the arguments below have no say.
+        A :class:`training.Network`, or a sequence of blocks, ours and SLAYER's CUBA and
+        sigma-delta ones, e.g. an ``nn.Sequential``, with a ``block.Readout`` or ``nn.Linear`` for
+        the mean of the last spikes at its end or none. What :func:`export.quantize` made has its
+        formats already: it is exported as it is, and the arguments below have no say.
     path
         Where to; an existing file is replaced only by a complete new one.
     calibration
-        Typical inputs (batch, channel, time). Needed by a ``Network``; without it, blocks are
-        taken to receive spikes, and fractional bits come from proof alone.
-    weight_bits, te_bits
-        Bits of the mantissas: weights 2..8, TE 2..16. Blocks bring their own weight bits.
-    input_bits
-        Most bits of a graded input spike, 1..16.
+        Typical inputs (batch, channel, time) or, for convolutions, (batch, channel, row, column,
+        time). Needed by a ``Network``; without it, blocks are taken to receive spikes, and
+        fractional bits come from proof alone.
+    weight_bits, te_bits, **formats
+        Formats of the integers, see :class:`export.Formats`: bits of the mantissas for all layers
+        or for each, ``per_channel`` exponents, the ``rule`` by which exponents are chosen, how TE
+        is kept (``te_encoding``, ``te_hold``), ``input_bits``, and ``fraction_bits`` to force them.
 
     Returns
     -------
@@ -68,11 +72,7 @@ def to_netx(
         stack, fixed, choices = _quantized(net)
     else:
         stack, fixed, choices = convert(
-            net,
-            calibration,
-            weight_bits=weight_bits,
-            te_bits=te_bits,
-            input_bits=input_bits,
+            net, calibration, Formats(weight_bits=weight_bits, te_bits=te_bits, **formats)
         )
     write_netx(fixed, path)
     return _report(fixed, stack, choices, Path(path))
@@ -80,10 +80,7 @@ def to_netx(
 
 def _quantized(net: QuantizedNetwork) -> tuple[Stack, FixedNetwork, list[Choice | None]]:
     """A quantisation-aware network as it is, its bounds proven anew."""
-    fixed = net.fixed()
-    first = fixed.layers[0]
-    assert isinstance(first, CelifLayer)  # a Network has no others
-    stack = network_stack(net.net, first.weight_bits, first.te_bits)
+    fixed, stack = net.fixed(), net.stack()
     input_range = fixed.encoding.range
     choices: list[Choice | None] = []
     for layer in fixed.layers:
@@ -91,26 +88,15 @@ def _quantized(net: QuantizedNetwork) -> tuple[Stack, FixedNetwork, list[Choice 
         bound = bounds.worst_case(layer, *input_range)
         choices.append(Choice(layer.fraction_bits, bound.safe, max(bound)))
         input_range = 0, 1
-    digests = {name: digest(tensor) for name, tensor in stack.tensors.items()}
-    return stack, replace(fixed, digests=digests), choices
+    return stack, replace(fixed, digests=digests(stack)), choices
 
 
 def convert(
     net: nn.Module | Iterable[nn.Module],
     calibration: torch.Tensor | np.ndarray | None,
-    *,
-    weight_bits: int = 8,
-    te_bits: int = 8,
-    input_bits: int = 8,
+    formats: Formats,
 ) -> tuple[Stack, FixedNetwork, list[Choice | None]]:
-    """Integers of a network, beside the floats they came from and how their formats were chosen.
-
-    Arguments are those of :func:`to_netx`.
-    """
-    if not 2 <= weight_bits <= loihi2.WEIGHT_BITS:
-        raise ModelError(f"weight_bits: expected 2..{loihi2.WEIGHT_BITS}, got {weight_bits}")
-    if not 2 <= te_bits <= loihi2.TE_BITS_MAX:
-        raise ModelError(f"te_bits: expected 2..{loihi2.TE_BITS_MAX}, got {te_bits}")
+    """Integers of a network, beside the floats they came from and how their formats were chosen."""
     x = None if calibration is None else _calibration(calibration)
     if isinstance(net, Network):
         if x is None:
@@ -118,12 +104,14 @@ def convert(
                 "calibration: expected typical inputs (batch, channel, time), got None; pass some "
                 "of the training data"
             )
-        stack = network_stack(net, weight_bits, te_bits)
+        stack = network_stack(net)
     else:
-        stack = block_stack(net, x, te_bits)
-    encoding = _encoding(stack, x, input_bits)
-    fixed, choices = _integers(stack, encoding, x, weight_bits)
-    return stack, fixed, choices
+        stack = block_stack(net, x)
+    if x is not None and x.ndim == 5:  # as the file numbers pixels
+        x = x.reshape(len(x), -1, x.shape[4])
+    encoding = _encoding(stack, x, formats.input_bits)
+    chosen = choose_network(stack, encoding, x, formats)
+    return stack, replace(chosen.fixed, digests=digests(stack)), chosen.choices
 
 
 def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
@@ -132,17 +120,18 @@ def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
         # Spread over all of them: data are often sorted by class.
         x = x[np.linspace(0, len(x) - 1, CALIBRATION_SAMPLES).astype(int)]
     values = np.asarray(x, np.float64)
-    if values.ndim != 3 or values.size == 0:
+    if values.ndim not in (3, 5) or values.size == 0:
         raise ModelError(
             f"calibration: expected non-empty (batch, channel, time), got shape {values.shape}; "
-            "add the missing axis, e.g. x[:, None, :] for one channel"
+            "add the missing axis, e.g. x[:, None, :] for one channel; images have "
+            "(batch, channel, row, column, time)"
         )
     quantization.require_finite("calibration", "x", values, "clean the data")
     return values
 
 
 def _encoding(stack: Stack, x: np.ndarray | None, bits: int) -> Encoding:
-    inputs = stack.layers[0].weight.shape[1]
+    inputs = stack.inputs
     if x is None:
         return Encoding(inputs, 1.0, 1, signed=False)
     if x.shape[1] != inputs or x.shape[2] > stack.steps:
@@ -151,8 +140,8 @@ def _encoding(stack: Stack, x: np.ndarray | None, bits: int) -> Encoding:
             f"as the network's TE has, got shape {x.shape}; time is the last axis; shorten longer "
             "samples, or build the network with more steps"
         )
-    # The weights of a CUBA layer are what they are: no scale can be folded into them.
-    whole = isinstance(stack.layers[0], CubaLayer)
+    # SLAYER's weights are what they are: no scale can be folded into them.
+    whole = isinstance(stack.layers[0], SlayerLayer)
     return quantization.choose_encoding(x, bits, stack.permutation, whole=whole)
 
 
@@ -162,50 +151,16 @@ def digest(tensor: torch.Tensor) -> str:
     return hashlib.sha256(str(content.shape).encode() + content.tobytes()).hexdigest()
 
 
-def _integers(
-    stack: Stack, encoding: Encoding, x: np.ndarray | None, weight_bits: int
-) -> tuple[FixedNetwork, list[Choice | None]]:
-    """Convert layer by layer; each is calibrated on what the integer layers before it send."""
-    scale, input_range = encoding.scale, encoding.range
-    inputs = None
-    if x is not None:
-        inputs = encoding.encode(x, stack.steps).transpose(0, 2, 1)
-    layers: list[CelifLayer | CubaLayer] = []
-    choices: list[Choice | None] = []
-    for values in stack.layers:
-        layer: CelifLayer | CubaLayer
-        choice = None
-        if isinstance(values, FloatLayer):
-            layer, choice = quantization.choose_layer(values, scale, input_range, inputs)
-        else:
-            layer = values
-        layers.append(layer)
-        choices.append(choice)
-        if inputs is not None:
-            sums = arriving_sums(layer, inputs, max(map(abs, input_range)))
-            inputs = sent(run_layer(layer, sums, keep=False).spikes, layer.late)
-        scale, input_range = 1.0, (0, 1)
-    last = layers[-1]
-    readout = None
-    if stack.readout is not None:
-        readout = quantization.integer_readout(
-            f"layer {len(layers)}",
-            *stack.readout,
-            lag=last.lag + 1 - last.delay_shift,
-            bits=weight_bits,
-            steps=stack.steps,
-        )
-    gap = int(any(layer.delay_shift for layer in layers))
-    digests = {name: digest(tensor) for name, tensor in stack.tensors.items()}
-    fixed = FixedNetwork(tuple(layers), readout, stack.steps, gap, encoding, digests)
-    return fixed, choices
+def digests(stack: Stack) -> dict[str, str]:
+    """Checksums of all that a network was made of."""
+    return {name: digest(tensor) for name, tensor in stack.tensors.items()}
 
 
 def write_block(module: Any, handle: h5py.Group) -> None:
     """Write one CE-LIF block on its own, with its own TE, for spiking input of lag 1."""
-    (values,) = block_stack(module, None, te_bits=8).layers
-    assert isinstance(values, FloatLayer)
-    layer, _ = quantization.choose_layer(values, 1.0, (0, 1), None)
+    stack = block_stack(module, None)
+    chosen = choose_network(stack, _encoding(stack, None, 1), None, Formats())
+    (layer,) = chosen.fixed.layers
     write_layer(handle, layer, te_array)
 
 

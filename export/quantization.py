@@ -1,61 +1,97 @@
-"""From float values to the integers of a layer: mantissas, exponents, fractional bits."""
+"""From float values to the integers of a layer, once its formats are known.
+
+Every rounding of the project is here: weights, TE, biases, thresholds and decays go to the nearest
+integer, halves to the even one, and are clipped to their bits. Which formats to take is the
+business of :mod:`export.choosing`.
+"""
 
 from __future__ import annotations
 
 import math
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from export import bounds, loihi2, te
-from export.model import CelifLayer, Encoding, ModelError, ReadoutLayer
-from export.scans import run_layer
-from export.te import Form, Table
-from export.twin import arriving_sums
-from training.scaling import EXPONENT_MAX, exponent, mantissa_max
-
-PROVEN_ENOUGH = 12
-"""Fractional bits from which on a proof is preferred to a larger, calibrated number."""
-
-FEW = 8
-"""Fractional bits below which networks were measured to lose their accuracy: a warning is due."""
-
-MARGIN = 2
-"""Room left above the largest state seen in calibration."""
+from export import loihi2, rules, te
+from export.checks import ModelError
+from export.encoding import Encoding
+from export.model import CelifLayer, ReadoutLayer
+from export.synapses import Geometry
+from export.te import Cosine, Form, Table
+from training.scaling import EXPONENT_MAX, mantissa_max
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FloatLayer:
-    """Float values of a CE-LIF layer; weight (neuron, input), te (neuron, step)."""
+    """Float values of a CE-LIF layer; weights as :class:`export.layer.Layer` has them."""
 
     name: str
     weight: np.ndarray
     bias: np.ndarray
     te: np.ndarray
+    """(row, step)."""
+    turns: np.ndarray | None = None
+    """Of a generated cosine, turns a step of each row; ``te`` is what they make of it."""
+    table: int = 0
+    """Which of the network's encodings ``te`` is; layers that share one share its exponents."""
     alpha: float
     beta: float
     theta0: float
     lag: int
     delay_shift: bool
+    weight_bits: int | None = None
+    """Of a block, which rounds its weights itself; otherwise as many as are asked for."""
+    geometry: Geometry | None = None
+    weight_rec: np.ndarray | None = None
+    delay: np.ndarray | None = None
+    input_unit: float = 1.0
+    """What one unit of an input is worth, beside the network's own scale: of a graded message."""
+
+    def input_exp(self, scale: float) -> int:
+        """By how many bits inputs are finer than the layer's own spikes.
+
+        Only where there are such: alone, a fine input is a matter of the weights' exponent.
+        """
+        if self.weight_rec is None:
+            return 0
+        finer = -round(math.log2(scale * self.input_unit))
+        return min(max(finer, 0), loihi2.MESSAGE_BITS_MAX)
+
+    def folded_weight(self, scale: float) -> np.ndarray:
+        """Weights for inputs in units of ``scale``, as they become mantissas."""
+        return self.weight * (scale * self.input_unit * 2.0 ** self.input_exp(scale))
+
+    def weight_rows(self, scale: float) -> np.ndarray:
+        """All weights that share an exponent, (row, …), for inputs in units of ``scale``."""
+        rows = self.folded_weight(scale).reshape(len(self.weight), -1)
+        return rows if self.weight_rec is None else np.hstack([rows, self.weight_rec])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFormat:
+    """Formats of a CE-LIF layer's integers."""
+
     weight_bits: int
+    weight_exp: int | np.ndarray
     te_bits: int
     te_exp: int | np.ndarray
-    """Exponent of the whole table, which a layer may share with wider ones, or of each row."""
-    te_form: Table = te.DENSE
-    """How a table is kept; a cosine is a cosine."""
-    turns: np.ndarray | None = None
-    """Of a cosine, turns a step of each row; ``te`` is what they make of it."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How the fractional bits of a layer were chosen."""
-
+    te_form: Table | np.ndarray
+    """How a table is kept, or the quarter of a wave that a cosine is generated from."""
     fraction_bits: int
-    proven: bool
-    largest_state: int
-    """Proven bound, or the largest state seen in calibration."""
+    bias_exp: int
+
+    @classmethod
+    def of(cls, layer: CelifLayer) -> LayerFormat:
+        """The formats that a layer has."""
+        return cls(
+            weight_bits=layer.weight_bits,
+            weight_exp=layer.weight_exp,
+            te_bits=layer.te_bits,
+            te_exp=layer.te_exp,
+            te_form=form.wave if isinstance(form := layer.te_form, Cosine) else form,
+            fraction_bits=layer.fraction_bits,
+            bias_exp=layer.bias_exp,
+        )
 
 
 def require_finite(owner: str, name: str, values: np.ndarray, remedy: str) -> None:
@@ -79,31 +115,23 @@ def mantissas(values: np.ndarray, exp: int | np.ndarray, bits: int) -> np.ndarra
     return np.clip(np.rint(scaled), -limit, limit).astype(np.int64)
 
 
-def encode_te(values: FloatLayer) -> tuple[np.ndarray, Form]:
+def encode_te(values: FloatLayer, form: LayerFormat) -> tuple[np.ndarray, Form]:
     """Mantissas (row, step) of a layer's TE, and the form that keeps them."""
-    if values.turns is not None:
-        form = te.cosine(values.turns, values.te_exp, values.te_bits)
-        return form.decode(form.increment, values.te.shape[1]), form
-    means = te.block_means(values.te, values.te_form.hold)
-    columns = mantissas(means, values.te_exp, values.te_bits)
-    return values.te_form.held(columns, values.te.shape[1]), values.te_form
+    steps = values.te.shape[1]
+    if not isinstance(form.te_form, Table):
+        if values.turns is None:
+            raise ModelError.about(values.name, "te", "cosines, as its format generates", "a table")
+        cosine = Cosine(te.increments(values.turns), form.te_form)
+        return cosine.decode(cosine.increment, steps), cosine
+    means = te.block_means(values.te, form.te_form.hold)
+    columns = mantissas(means, form.te_exp, form.te_bits)
+    return form.te_form.held(columns, steps), form.te_form
 
 
 def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.ndarray:
     """Integers nearest to bias · 2^(F − bias_exp), clipped to Loihi's 13 bits."""
     whole = np.rint(bias * 2.0 ** (fraction_bits - bias_exp))
     return np.clip(whole, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX).astype(np.int64)
-
-
-def table_exponent(table: np.ndarray, bits: int) -> int:
-    """One exponent for a TE table; TE · V is shifted right by it, so it cannot be negative."""
-    largest = float(np.abs(table).max())
-    e = min(exponent(largest, bits), 31)
-    if e < 0:
-        raise ModelError(
-            f"te: expected |TE| up to {mantissa_max(bits)} for {bits} bits, got {largest:g}"
-        )
-    return e
 
 
 def decay_mantissa(owner: str, name: str, value: float) -> int:
@@ -115,114 +143,63 @@ def decay_mantissa(owner: str, name: str, value: float) -> int:
     return mant
 
 
-def integer_layer(values: FloatLayer, scale: float, fraction_bits: int) -> CelifLayer:
-    """Integers of a layer whose input is in units of ``scale``, with F fractional bits."""
-    weight = values.weight * scale
-    # The current's shift F − weight_exp must not be negative.
-    weight_exp = min(exponent(float(np.abs(weight).max()), values.weight_bits), fraction_bits)
-    if weight_exp < -8:
-        raise ModelError(
-            f"{values.name} weight: expected |w| up to {mantissa_max(values.weight_bits) * 256}, "
-            f"got {np.abs(weight).max():g}"
-        )
-    bias = values.bias * 2.0**fraction_bits
-    largest = max(
-        float(bias.max()) / loihi2.BIAS_MANT_MAX, float(-bias.min()) / -loihi2.BIAS_MANT_MIN
-    )
-    bias_exp = max(0, math.ceil(math.log2(largest))) if largest > 0 else 0
-    if bias_exp > loihi2.BIAS_EXP_MAX:
-        raise ModelError(
-            f"{values.name} bias: expected |b| within 13 bits « {loihi2.BIAS_EXP_MAX} at "
-            f"{fraction_bits} fractional bits, got {np.abs(values.bias).max():g}"
-        )
-    table, form = encode_te(values)
+def integer_layer(values: FloatLayer, scale: float, form: LayerFormat) -> CelifLayer:
+    """Integers of a layer in given formats, for inputs in units of ``scale``."""
+    table, te_form = encode_te(values, form)
+    own = values.weight_rec
     return CelifLayer(
         name=values.name,
-        weight=mantissas(weight, weight_exp, values.weight_bits),
+        weight=mantissas(values.folded_weight(scale), form.weight_exp, form.weight_bits),
+        input_exp=values.input_exp(scale),
+        geometry=values.geometry,
+        weight_rec=None if own is None else mantissas(own, form.weight_exp, form.weight_bits),
         lag=values.lag,
         delay_shift=values.delay_shift,
+        delay=values.delay,
         te=table,
-        te_form=form,
-        te_exp=values.te_exp,
-        te_bits=values.te_bits,
-        weight_exp=weight_exp,
-        weight_bits=values.weight_bits,
-        fraction_bits=fraction_bits,
+        te_form=te_form,
+        te_exp=form.te_exp,
+        te_bits=form.te_bits,
+        weight_exp=form.weight_exp,
+        weight_bits=form.weight_bits,
+        fraction_bits=form.fraction_bits,
         alpha_mant=decay_mantissa(values.name, "alpha", values.alpha),
         beta_mant=decay_mantissa(values.name, "beta", values.beta),
-        theta0_int=round(values.theta0 * 2.0**fraction_bits),
-        bias_mant=bias_mantissas(values.bias, fraction_bits, bias_exp),
-        bias_exp=bias_exp,
+        theta0_int=round(values.theta0 * 2.0**form.fraction_bits),
+        bias_mant=bias_mantissas(values.bias, form.fraction_bits, form.bias_exp),
+        bias_exp=form.bias_exp,
     )
 
 
-def choose_layer(
-    values: FloatLayer, scale: float, input_range: tuple[int, int], inputs: np.ndarray | None
-) -> tuple[CelifLayer, Choice]:
-    """Integers of a layer with as many fractional bits as are safe.
+def requantise(values: FloatLayer, layer: CelifLayer, scale: float) -> CelifLayer:
+    """Integers of a layer's new values in the formats that ``layer`` has."""
+    return integer_layer(values, scale, LayerFormat.of(layer))
 
-    The largest F with a proof, if it is at least ``PROVEN_ENOUGH``; otherwise the largest at
-    which ``inputs`` (batch, time, channel) leave a margin, if there are any.
-    """
-    proven: tuple[CelifLayer, Choice] | None = None
-    for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
-        try:
-            layer = integer_layer(values, scale, bits)
-        except ModelError:
-            if bits == 0:
-                raise
-            continue
-        bound = bounds.worst_case(layer, *input_range)
-        if bound.safe:
-            proven = layer, Choice(bits, True, max(bound))
-            break
-    calibrated = None
-    if inputs is not None and (proven is None or proven[1].fraction_bits < PROVEN_ENOUGH):
-        calibrated = _calibrated(values, scale, input_range, inputs)
-    best = max(
-        (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
+
+def requantise_readout(weight: np.ndarray, bias: np.ndarray, layer: ReadoutLayer) -> ReadoutLayer:
+    """Integers of a readout's new values in the formats that ``layer`` has."""
+    return replace(
+        layer,
+        weight=mantissas(weight, layer.weight_exp, layer.weight_bits),
+        bias=np.rint(bias * 2.0**layer.weight_exp).astype(np.int64),
     )
-    if best is None:
-        raise ModelError(
-            f"{values.name}: no number of fractional bits keeps V and Θ within "
-            f"±{loihi2.STATE_MAX}; shrink TE or the weights, or pass calibration data"
-        )
-    if best[1].fraction_bits < FEW:
-        warnings.warn(
-            f"{values.name}: only {best[1].fraction_bits} fractional bits keep V and Θ within "
-            f"their registers; networks need {FEW} or more: shrink TE or the weights"
-            + ("" if inputs is not None else ", or pass calibration data"),
-            stacklevel=4,
-        )
-    return best
-
-
-def _calibrated(
-    values: FloatLayer, scale: float, input_range: tuple[int, int], inputs: np.ndarray
-) -> tuple[CelifLayer, Choice] | None:
-    largest_input = max(map(abs, input_range))
-    for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
-        try:
-            layer = integer_layer(values, scale, bits)
-        except ModelError:
-            continue
-        run = run_layer(layer, arriving_sums(layer, inputs, largest_input), keep=True)
-        theta = 0 if run.theta is None else int(np.abs(run.theta).max())
-        peak = max(int(np.abs(run.v).max()), theta)
-        if peak * MARGIN <= loihi2.STATE_MAX:
-            return layer, Choice(bits, False, peak)
-    return None
 
 
 def integer_readout(
-    name: str, weight: np.ndarray, bias: np.ndarray, lag: int, bits: int, steps: int
+    name: str,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    lag: int,
+    bits: int,
+    steps: int,
+    rule: str = "max",
 ) -> ReadoutLayer:
     """Integers of the linear readout; the bias has the exponent of the weights.
 
-    That exponent is the largest whose sums stay within the readout's register for ``steps`` steps.
+    That exponent is the rule's or, if it is too large, the largest whose sums stay within the
+    readout's register for ``steps`` steps.
     """
-    largest = float(np.abs(weight).max())
-    best = exponent(largest, bits) if largest > 0 else EXPONENT_MAX
+    best = rules.RULES[rule](weight, bits) if weight.any() else EXPONENT_MAX
     for exp in range(best, -EXPONENT_MAX - 1, -1):
         whole = np.rint(bias * 2.0**exp)
         if np.abs(whole).max() > loihi2.READOUT_MAX:

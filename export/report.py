@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from export.fraction_bits import Choice
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model import CelifLayer, Encoding
-from export.quantization import Choice, FloatLayer, scales
+from export.quantization import FloatLayer, scales
 
 
 def plain(value: int | np.ndarray) -> int | list[int]:
@@ -50,6 +51,7 @@ class LayerReport:
             return float(np.abs(integers * unit - floats).max())
 
         unit, te_unit = 1 / scales(layer.weight_exp, layer.weight.ndim), 1 / scales(layer.te_exp, 2)
+        worth = scale * values.input_unit * 2.0**layer.input_exp
 
         return cls(
             name=layer.name,
@@ -61,13 +63,13 @@ class LayerReport:
             weight_exp=plain(layer.weight_exp),
             te_exp=plain(layer.te_exp),
             bias_exp=layer.bias_exp,
-            weight_error=largest(layer.weight, unit / scale, values.weight),
+            weight_error=largest(layer.weight, unit, values.folded_weight(scale)) / worth,
             te_error=largest(layer.te, te_unit, values.te),
             bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
             alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),
             beta_error=abs(layer.beta_mant / DECAY_ONE - values.beta),
             weight_bytes=layer.weight.size * layer.weight_bits // 8,
-            te_bytes=layer.te_form.bytes(*layer.te.shape, layer.te_bits),
+            te_bytes=layer.te_form.bytes(layer.rows, layer.te.shape[1], layer.te_bits),
         )
 
 

@@ -1,227 +1,116 @@
-"""Trained networks as lists of layers: CE-LIF in float, CUBA in the integers it exports.
-
-Blocks are read from copies, so that an export changes nothing: SLAYER's own removes weight
-normalisation, and its neurons learn their shape from their first input.
-"""
+"""Trained networks as lists of layers: CE-LIF in float, SLAYER's in the integers they export."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import h5py
 import numpy as np
 import torch
 from torch import nn
 
 from export import quantization
 from export.checks import ModelError
-from export.model import CubaLayer
-from export.netx import NetxError
-from export.netx_read import read_layer
+from export.model import CelifLayer, FixedNetwork, Layer
 from export.quantization import FloatLayer
+from training import encodings
+from training.encodings import Cosine
 from training.network import Network
-from training.neuron import Neuron
+
+EXPORTED = ("mean", "spikes")
+"""Readouts of a network that a file can say: sums over all steps, weighted or not."""
 
 
 @dataclass(frozen=True)
 class Stack:
     """A network as a list of layers to convert, and the tensors that it was made of."""
 
-    layers: list[FloatLayer | CubaLayer]
+    layers: Sequence[FloatLayer | Layer]
     readout: tuple[np.ndarray, np.ndarray] | None
     steps: int
     tensors: dict[str, torch.Tensor]
     permutation: np.ndarray | None = None
 
+    @property
+    def inputs(self) -> int:
+        """Number of inputs: channels, or all pixels of an image."""
+        first = self.layers[0]
+        return first.weight.shape[1] if first.geometry is None else first.geometry.input_shape.size
 
-def _finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
+
+def finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
+    """Every parameter by its name, all of them finite."""
     tensors = {f"{prefix}{name}": p.detach().cpu() for name, p in net.named_parameters()}
     for name, tensor in tensors.items():
         quantization.require_finite("network", name, tensor.numpy(), "the training diverged")
     return tensors
 
 
-def network_stack(net: Network, weight_bits: int, te_bits: int) -> Stack:
+def network_stack(net: Network) -> Stack:
     """Layers of a :class:`training.Network`."""
-    if net.config["readout"] != "mean":
+    if net.config["readout"] not in EXPORTED:
         raise ModelError(
-            f"network readout: expected mean, the one that a file can say, got "
-            f"{net.config['readout']!r}"
+            f"network readout: expected {' or '.join(EXPORTED)}, which a file can say, got "
+            f"{net.config['readout']!r}; a chip sums over all steps of a sample: train with "
+            "readout='mean', or run its layers without the readout"
         )
-    tensors = _finite_tensors(net)
-    values = {name: tensor.numpy().astype(np.float64) for name, tensor in tensors.items()}
-    layers: list[FloatLayer | CubaLayer] = [
-        FloatLayer(
-            name=f"layer {i}",
-            weight=values[f"layers.{i}.weight"],
-            bias=values[f"layers.{i}.bias"],
-            te=values["te"][: len(values[f"layers.{i}.weight"])],
-            alpha=net.config["alpha"],
-            beta=net.config["beta"],
-            theta0=net.config["theta0"],
-            lag=i + 1,
-            delay_shift=False,
-            weight_bits=weight_bits,
-            te_bits=te_bits,
-            te_exp=quantization.table_exponent(values["te"], te_bits),
+    if net.config["context"] != "v*te":
+        raise ModelError(
+            f"network context: expected v*te, the one that a file can say, got "
+            f"{net.config['context']!r}"
         )
-        for i in range(len(net.layers))
-    ]
+    tensors = finite_tensors(net)
+    te, turns = encoding_values(net.te)
+    layers: list[FloatLayer] = []
+    for i, synapses in enumerate(net.spiking_layers):
+        own = net.recurrent_layer(i)
+        rows = synapses.out_features
+        bias = synapses.bias if own is None else synapses.bias + own.bias
+        layers.append(
+            FloatLayer(
+                name=f"layer {i}",
+                weight=_numbers(synapses.weight),
+                weight_rec=None if own is None else _numbers(own.weight),
+                bias=_numbers(bias),
+                te=te[:rows],
+                turns=None if turns is None else turns[:rows],
+                alpha=net.config["alpha"],
+                beta=net.config["beta"],
+                theta0=net.config["theta0"],
+                lag=i + 1,
+                delay_shift=False,
+            )
+        )
     order = net.config["permutation"]
-    return Stack(
-        layers,
-        (values["readout.weight"], values["readout.bias"]),
-        net.steps,
-        tensors,
-        None if order is None else np.array(order),
-    )
+    readout = None
+    if net.config["readout"] == "mean":
+        readout = _numbers(net.readout.weight), _numbers(net.readout.bias)
+    return Stack(layers, readout, net.steps, tensors, None if order is None else np.array(order))
 
 
-def block_stack(
-    blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None, te_bits: int
-) -> Stack:
-    """Layers of a sequence of blocks; ``x`` (batch, channel, time) shows them their input."""
-    modules = members(blocks)
-    if not modules:
-        raise ModelError(
-            "network: expected at least one block, got none; pass the blocks in their order, or a "
-            "training.Network"
-        )
-    tensors: dict[str, torch.Tensor] = {}
-    for i, module in enumerate(modules):
-        _check_block(module, f"layer {i}")
-        tensors |= _finite_tensors(module, f"{i}.")
-    modules = _copies(modules)
-    if x is not None:
-        _show(modules, x)
-    layers: list[FloatLayer | CubaLayer] = []
-    lag, steps = 1, 0
-    for i, module in enumerate(modules):
-        if isinstance(module.neuron, Neuron):
-            values = celif_values(module, f"layer {i}", lag, te_bits)
-            layers.append(values)
-            steps = max(steps, values.te.shape[1])
-        else:
-            layers.append(_cuba_layer(module, f"layer {i}", lag))
-        lag += 1 - layers[-1].delay_shift
-    if steps == 0:
-        raise ModelError(
-            "network: expected at least one CELIF block, got none; export a stock network with "
-            "its blocks' own export_hdf5"
-        )
-    return Stack(layers, None, steps, tensors)
-
-
-def members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
-    """The blocks of a stack, in their order."""
-    if hasattr(blocks, "export_hdf5"):
-        return [blocks]
-    if isinstance(blocks, nn.Module):
-        return list(blocks.children())
-    if not isinstance(blocks, Iterable):
-        raise ModelError(
-            f"network: expected a training.Network or a sequence of blocks, got "
-            f"{type(blocks).__name__}; pass the blocks in their order"
-        )
-    return list(blocks)
-
-
-def _check_block(module: Any, name: str) -> None:
-    neuron = getattr(module, "neuron", None)
-    # SLAYER's Affine block has all but the last: it sends currents, not spikes.
-    parts = ("export_hdf5", "synapse", "delay_shift")
-    if neuron is None or not all(hasattr(module, part) for part in parts):
-        raise ModelError(
-            f"{name}: expected a CELIF or SLAYER CUBA Dense block, got {type(module).__name__}; "
-            "pass the blocks themselves, in their order"
-        )
-    for what, found in (
-        ("delay", getattr(module, "delay", None)),
-        ("persistent_state", getattr(neuron, "persistent_state", None)),
-    ):
-        if found:
-            raise ModelError(f"{name} {what}: expected none, got {found}; not supported")
-    if getattr(module, "mask", None) is not None and module.synapse.weight_norm_enabled:
-        raise ModelError(
-            f"{name} mask: expected none with weight_norm, which undoes it in SLAYER's forward "
-            "pass, got one"
-        )
-
-
-def _copies(modules: list[Any]) -> list[Any]:
-    """The blocks as their next forward pass would use them: normalised, masked, in eval mode."""
-    for module in modules:
-        if module.synapse.weight_norm_enabled:
-            # It may hang on a graph, which cannot be copied; every forward pass makes it anew.
-            module.synapse.weight = module.synapse.weight.detach()
-    copies = copy.deepcopy(modules)  # in one go, so that what they share stays shared
-    for module in copies:
-        module.eval()
-        if module.synapse.weight_norm_enabled:
-            module.synapse.disable_weight_norm()
-        if getattr(module, "mask", None) is not None:
-            module.synapse.weight.data *= module.mask
-    return copies
+def _numbers(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().cpu().double().numpy()
 
 
 @torch.no_grad()
-def _show(modules: list[Any], x: np.ndarray) -> None:
-    channels = modules[0].synapse.in_channels
-    if x.shape[1] != channels:
-        raise ModelError(
-            f"calibration: expected (batch, {channels}, time), as many channels as the first "
-            f"block has inputs, got shape {x.shape}; time is the last axis, transpose if it is not"
-        )
-    h = torch.as_tensor(x, dtype=torch.float32)
-    for module in modules:
-        h = module(h)
+def encoding_values(te: torch.Tensor | Cosine) -> tuple[np.ndarray, np.ndarray | None]:
+    """A temporal encoding's table and, of a cosine, turns a step, in float64."""
+    table = encodings.table(te).cpu().numpy().astype(np.float64)
+    return table, te.turns().cpu().numpy() if isinstance(te, Cosine) else None
 
 
-def celif_values(module: Any, name: str, lag: int, te_bits: int) -> FloatLayer:
-    """Float values of a CE-LIF block, as its forward pass uses them."""
-    neuron: Neuron = module.neuron
-    weight = module.synapse.weight.detach()
-    if module.synapse.pre_hook_fx is not None:
-        weight = module.synapse.pre_hook_fx(weight)
-    table = neuron.te.detach().cpu().numpy().astype(np.float64)
-    bias = torch.zeros(neuron.num_neurons) if neuron.bias is None else neuron.bias.detach().cpu()
-    return FloatLayer(
-        name=name,
-        weight=weight.flatten(1).cpu().numpy().astype(np.float64),
-        bias=bias.numpy().astype(np.float64),
-        te=table[: neuron.num_neurons],
-        alpha=neuron.alpha,
-        beta=neuron.beta,
-        theta0=neuron.theta0,
-        lag=lag,
-        delay_shift=bool(module.delay_shift),
-        weight_bits=neuron.weight_bits,
-        te_bits=te_bits,
-        te_exp=quantization.table_exponent(table, te_bits),
-    )
-
-
-def _cuba_layer(module: Any, name: str, lag: int) -> CubaLayer:
-    if module.neuron.shape is None:
-        raise ModelError(f"{name}: run a forward pass, or pass calibration data, before exporting")
-    with h5py.File("block", "w", driver="core", backing_store=False) as f:
-        module.export_hdf5(f.create_group("layer/0"))
-        f["layer/0/lag"], f["layer/0/delayShift"] = lag, bool(module.delay_shift)
-        if "weight_exp" in f["layer/0/neuron"]:
-            raise ModelError(
-                f"{name} norm: expected none that scales weights, got "
-                f"{type(module.neuron.norm).__name__}; netx never reads its scale"
-            )
-        try:
-            layer = read_layer(f, 0, name)
-        except NetxError as error:
-            raise ModelError(
-                f"{name} {error.dataset.removeprefix('/layer/0/')}: expected {error.expected}, "
-                f"got {error.found}; only SLAYER's CUBA Dense block is supported"
-            ) from None
-    if not isinstance(layer, CubaLayer):
-        raise ModelError(f"{name}: expected a CUBA block, got a {layer.kind} one")
-    return layer
+def requantise_all(stack: Stack, formats: FixedNetwork) -> FixedNetwork:
+    """Integers of a network's present values, in the formats that its file has."""
+    scale = formats.encoding.scale
+    layers: list[Any] = []
+    for values, form in zip(stack.layers, formats.layers, strict=True):
+        if isinstance(values, FloatLayer) and isinstance(form, CelifLayer):
+            layers.append(quantization.requantise(values, form, scale))
+        else:
+            layers.append(values)  # whose integers are SLAYER's own
+        scale = 1.0
+    readout = None
+    if stack.readout is not None and formats.readout is not None:
+        readout = quantization.requantise_readout(*stack.readout, formats.readout)
+    return replace(formats, layers=tuple(layers), readout=readout)

@@ -16,17 +16,9 @@ import h5py
 import numpy as np
 
 from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
-from export.exporter import digest
-from export.model import CelifLayer, ReadoutLayer
-from export.quantization import (
-    FloatLayer,
-    bias_mantissas,
-    decay_mantissa,
-    encode_te,
-    mantissas,
-)
-from export.stacks import Stack, block_stack, network_stack
-from export.te import Table
+from export.blocks import block_stack
+from export.exporter import digest, digests
+from export.stacks import Stack, network_stack, requantise_all
 from hw_tests.trace import Difference, compare
 from pipeline.floats import Source
 from training import Network
@@ -139,67 +131,29 @@ def quantise_again(source: Source, formats: FixedNetwork, x: np.ndarray) -> Fixe
         return replace(source.fixed(), digests={name: digest(p.detach()) for name, p in tensors})
     stack = _stack(source, formats, x)
     check_same_shape(stack, formats)
-    scale = formats.encoding.scale
-    layers: list[Any] = []
-    for values, form in zip(stack.layers, formats.layers, strict=True):
-        if isinstance(values, FloatLayer) and isinstance(form, CelifLayer):
-            layers.append(_celif(values, form, scale))
-        else:
-            layers.append(values)  # whose integers are SLAYER's own
-        scale = 1.0
-    readout = None
-    if stack.readout is not None and formats.readout is not None:
-        readout = _readout(*stack.readout, formats.readout)
-    digests = {name: digest(tensor) for name, tensor in stack.tensors.items()}
     encoding = replace(formats.encoding, permutation=stack.permutation)
-    return replace(
-        formats, layers=tuple(layers), readout=readout, encoding=encoding, digests=digests
-    )
+    return replace(requantise_all(stack, formats), encoding=encoding, digests=digests(stack))
 
 
 def _stack(source: Source, formats: FixedNetwork, x: np.ndarray) -> Stack:
-    bits = {"weight_bits": 8, "te_bits": 8}  # each layer's own come from its format
-    if isinstance(source, Network):
-        return network_stack(source, **bits)
-    return block_stack(source, x, bits["te_bits"])
+    return network_stack(source) if isinstance(source, Network) else block_stack(source, x)
 
 
 def check_same_shape(stack: Stack, fixed: FixedNetwork) -> None:
     """Refuse a network that cannot be what the file was exported from."""
-    ours = [fixed.encoding.channels, *(layer.neurons for layer in fixed.all_layers)]
-    theirs = [stack.layers[0].weight.shape[1], *(layer.weight.shape[0] for layer in stack.layers)]
+    ours = [layer.weight.shape for layer in fixed.all_layers]
+    theirs = [layer.weight.shape for layer in stack.layers]
     if stack.readout is not None:
-        theirs.append(stack.readout[0].shape[0])
+        theirs.append(stack.readout[0].shape)
     if ours != theirs or fixed.steps != stack.steps:
-        raise ValueError(
-            f"net: expected widths {ours} and {fixed.steps} steps, as {fixed.path or 'the file'} "
-            f"has, got {theirs} and {stack.steps}; pass the network it was exported from"
+        expected, found = (
+            f"{', '.join('×'.join(map(str, shape)) for shape in shapes)} weights"
+            for shapes in (ours, theirs)
         )
-
-
-def _celif(values: FloatLayer, form: CelifLayer, scale: float) -> CelifLayer:
-    kept = form.te_form if isinstance(form.te_form, Table) else values.te_form
-    te, te_form = encode_te(replace(values, te_bits=form.te_bits, te_exp=form.te_exp, te_form=kept))
-    return replace(
-        form,
-        weight=mantissas(values.weight * scale, form.weight_exp, form.weight_bits),
-        lag=values.lag,
-        delay_shift=values.delay_shift,
-        te=te,
-        te_form=te_form,
-        alpha_mant=decay_mantissa(values.name, "alpha", values.alpha),
-        beta_mant=decay_mantissa(values.name, "beta", values.beta),
-        theta0_int=round(values.theta0 * 2.0**form.fraction_bits),
-        bias_mant=bias_mantissas(values.bias, form.fraction_bits, form.bias_exp),
-    )
-
-
-def _readout(weight: np.ndarray, bias: np.ndarray, form: ReadoutLayer) -> ReadoutLayer:
-    return replace(
-        form,
-        weight=mantissas(weight, form.weight_exp, form.weight_bits),
-        bias=np.rint(bias * 2.0**form.weight_exp).astype(np.int64),
-    )
+        raise ValueError(
+            f"net: expected {expected} and {fixed.steps} steps, as {fixed.path or 'the file'} "
+            f"has, got {found} and {stack.steps}; pass the network it was exported from"
+        )
 
 
 def _datasets(network: FixedNetwork) -> dict[str, np.ndarray]:

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export import bounds, loihi2, quantization
+from export import loihi2, quantization
 from export.checks import ModelError
-from export.quantization import FloatLayer, choose_encoding, choose_layer, integer_layer
+from export.quantization import choose_encoding, integer_layer
+from export.tests.floats import float_layer, layer_format
 from export.tests.strategies import hypothesis_settings, seeds
 from training.scaling import EXPONENT_MAX
-
-
-def float_layer(rng: np.random.Generator, size: float = 1.0, **change) -> FloatLayer:
-    te = rng.normal(0, 0.05, (4, 6))
-    values = FloatLayer(
-        name="layer 0",
-        weight=rng.normal(0, size, (4, 3)),
-        bias=rng.normal(0, 1, 4),
-        te=te,
-        alpha=0.437,
-        beta=0.913,
-        theta0=0.3,
-        lag=1,
-        delay_shift=False,
-        weight_bits=8,
-        te_bits=8,
-        te_exp=quantization.table_exponent(te, 8),
-    )
-    return replace(values, **change)
 
 
 @hypothesis_settings
@@ -44,8 +24,9 @@ def float_layer(rng: np.random.Generator, size: float = 1.0, **change) -> FloatL
     fraction_bits=st.integers(0, 16),
 )
 def test_every_value_is_within_half_a_unit(seed, size, scale, weight_bits, fraction_bits):
-    values = float_layer(np.random.default_rng(seed), size, weight_bits=weight_bits)
-    layer = integer_layer(values, scale, fraction_bits)
+    values = float_layer(np.random.default_rng(seed), size)
+    form = layer_format(values, scale, fraction_bits, weight_bits=weight_bits)
+    layer = integer_layer(values, scale, form)
     for found, unit, floats in (
         (layer.weight, 2.0**-layer.weight_exp / scale, values.weight),
         (layer.te, 2.0**-layer.te_exp, values.te),
@@ -61,8 +42,8 @@ def test_every_value_is_within_half_a_unit(seed, size, scale, weight_bits, fract
 @hypothesis_settings
 @given(seed=seeds, size=st.floats(1e-6, 50), bits=st.integers(2, 8), fraction=st.integers(0, 16))
 def test_weights_use_all_their_bits_unless_the_register_has_fewer(seed, size, bits, fraction):
-    values = float_layer(np.random.default_rng(seed), size, weight_bits=bits, bias=np.zeros(4))
-    layer = integer_layer(values, 1.0, fraction)
+    values = float_layer(np.random.default_rng(seed), size, bias=np.zeros(4))
+    layer = integer_layer(values, 1.0, layer_format(values, 1.0, fraction, weight_bits=bits))
     limit = (1 << (bits - 1)) - 1
     assert np.abs(layer.weight).max() <= limit
     assert layer.weight_exp == fraction or np.abs(layer.weight).max() > limit / 2
@@ -78,7 +59,7 @@ def test_weights_use_all_their_bits_unless_the_register_has_fewer(seed, size, bi
 )
 def test_bias_has_the_smallest_exponent_that_holds_it(rng, bias, mantissa, exponent):
     values = float_layer(rng, bias=np.array([bias, 0, 0, 0]) / 2**10)
-    layer = integer_layer(values, 1.0, 10)
+    layer = integer_layer(values, 1.0, layer_format(values, 1.0, 10))
     assert (layer.bias_mant[0], layer.bias_exp) == (mantissa, exponent)
 
 
@@ -86,81 +67,29 @@ def test_bias_has_the_smallest_exponent_that_holds_it(rng, bias, mantissa, expon
 def test_bias_beyond_thirteen_bits_is_named(rng, bias):
     values = float_layer(rng, bias=np.full(4, bias / 2**10))
     with pytest.raises(ModelError, match=r"layer 0 bias: expected \|b\| within 13 bits « 7 at 10"):
-        integer_layer(values, 1.0, 10)
+        layer_format(values, 1.0, 10)
 
 
 def test_bias_is_rounded_once(rng):
     # In units of 4: 2049.49995, 4095, 4.50005. Rounded to whole numbers first, the first and the
     # last would be halves, and go to the even side, which is the wrong one.
     values = float_layer(rng, bias=np.array([8197.9998, 4095 * 4, 18.0002, 0]))
-    layer = integer_layer(values, 1.0, 0)
+    layer = integer_layer(values, 1.0, layer_format(values, 1.0, 0))
     assert layer.bias_exp == 2
     assert layer.bias_mant.tolist() == [2049, 4095, 5, 0]
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta"])
 def test_decay_that_rounds_to_one_is_named(rng, name):
+    values = float_layer(rng, **{name: 0.9999})
     with pytest.raises(ModelError, match=rf"layer 0 {name}: expected 0 up to 0.99988, got 0.9999"):
-        integer_layer(float_layer(rng, **{name: 0.9999}), 1.0, 10)
+        integer_layer(values, 1.0, layer_format(values, 1.0, 10))
 
 
 def test_weight_beyond_eight_bits_is_named(rng):
     values = float_layer(rng, weight=np.full((4, 3), 4e4))
     with pytest.raises(ModelError, match=r"layer 0 weight: expected \|w\| up to 32512, got 40000"):
-        integer_layer(values, 1.0, 10)
-
-
-def test_table_beyond_its_bits_is_named():
-    with pytest.raises(ModelError, match=r"te: expected \|TE\| up to 7 for 4 bits, got 7\.5"):
-        quantization.table_exponent(np.array([[7.5]]), 4)
-    assert quantization.table_exponent(np.array([[7.49]]), 4) == 0
-
-
-def test_fraction_bits_are_the_most_that_are_proven_safe(rng):
-    values = float_layer(rng, 100.0)
-    layer, choice = choose_layer(values, 1.0, (0, 1), None)
-    assert choice.proven
-    assert 12 <= choice.fraction_bits == layer.fraction_bits < 16
-    assert choice.largest_state == max(bounds.worst_case(layer, 0, 1)) <= loihi2.STATE_MAX
-    more = integer_layer(values, 1.0, choice.fraction_bits + 1)
-    assert not bounds.worst_case(more, 0, 1).safe
-
-
-def test_proof_of_few_bits_gives_way_to_calibration(rng):
-    values = float_layer(rng, 100.0)
-    quiet = np.zeros((2, 6, 3))
-    quiet[:, 0, 0] = 1
-    layer, choice = choose_layer(values, 1.0, (0, 4000), quiet)
-    with pytest.warns(
-        UserWarning, match=r"layer 0: only \d fractional bits .* or pass calibration"
-    ):
-        proven, by_proof = choose_layer(values, 1.0, (0, 4000), None)
-    assert by_proof.proven
-    assert proven.fraction_bits < quantization.PROVEN_ENOUGH
-    assert not choice.proven
-    assert layer.fraction_bits > proven.fraction_bits
-    # The margin is kept: at most half of the register, and one more bit would leave less.
-    assert choice.largest_state * quantization.MARGIN <= loihi2.STATE_MAX
-    assert layer.fraction_bits == 16 or choice.largest_state * 4 > loihi2.STATE_MAX
-
-
-def test_few_bits_are_a_warning_even_with_data(rng):
-    values = float_layer(rng, 100.0)
-    loud = np.full((2, 6, 3), 4000)
-    with pytest.warns(UserWarning, match=r"only \d fractional bits .* shrink TE or the weights$"):
-        layer, _ = choose_layer(values, 1.0, (0, 4000), loud)
-    assert layer.fraction_bits < 8
-
-
-def test_layer_that_no_number_of_bits_can_hold_is_named(rng):
-    values = float_layer(rng, weight=np.full((4, 3), 3e4))
-    with pytest.raises(ModelError, match=r"layer 0: no number of fractional bits .* calibration"):
-        choose_layer(values, 1.0, (0, 65535), None)
-
-
-def test_error_at_every_number_of_bits_is_passed_on(rng):
-    with pytest.raises(ModelError, match="layer 0 beta: expected 0 up to"):
-        choose_layer(float_layer(rng, beta=0.99999), 1.0, (0, 1), None)
+        layer_format(values, 1.0, 10)
 
 
 GRIDS = {
