@@ -18,6 +18,7 @@ Slower than :mod:`training.fused`, which has V⊙TE built in and keeps blocks of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,6 +194,29 @@ def fused(
     return _Adaptive.apply(x, weight, te.t(), context, width, *neuron).transpose(1, 2)
 
 
+def states(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    neuron: Neuron,
+    context: Context,
+    width: float,
+    weight: torch.Tensor | None = None,
+) -> Iterator[State]:
+    """The state after every step, under autograd; what is taken of it stays in the graph."""
+
+    def spike_of(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+        return Boxcar.apply(v, theta, width)
+
+    rest = torch.zeros_like(current[..., 0])
+    p = Params(neuron.alpha, neuron.beta, neuron.theta0)
+    state = State(rest + neuron.theta0, rest, rest)
+    for x, te_t in zip(current.unbind(-1), te.unbind(-1), strict=True):
+        if weight is not None:
+            x = x + state.s @ weight.t()
+        state = advance(x, embedding(te_t, state, neuron.gamma, context), state, p, spike_of)
+        yield state
+
+
 def reference(
     current: torch.Tensor,
     te: torch.Tensor,
@@ -202,20 +226,8 @@ def reference(
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Same signature as :func:`fused`; slow and plain."""
-
-    def spike_of(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
-        return Boxcar.apply(v, theta, width)
-
-    rest = torch.zeros_like(current[..., 0])
-    p = Params(neuron.alpha, neuron.beta, neuron.theta0)
-    state = State(rest + neuron.theta0, rest, rest)
-    spikes = []
-    for x, te_t in zip(current.unbind(-1), te.unbind(-1), strict=True):
-        if weight is not None:
-            x = x + state.s @ weight.t()
-        state = advance(x, embedding(te_t, state, neuron.gamma, context), state, p, spike_of)
-        spikes.append(state.s)
-    return torch.stack(spikes, -1)
+    steps = states(current, te, neuron, context, width, weight)
+    return torch.stack([state.s for state in steps], -1)
 
 
 def run(

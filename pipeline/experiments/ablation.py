@@ -17,6 +17,7 @@ from pipeline.experiments.experiment import Claim, Experiment, Outcome, Row, Set
 from pipeline.experiments.sessions import Trained, train
 from pipeline.figures import FLOAT, GREY
 from training import presets, tasks
+from training.presets import Preset
 from training.recipe import Recipe
 from training.trainer import start
 
@@ -36,15 +37,15 @@ SYMBOLS = {
 
 def run(settings: Settings) -> Outcome:
     """Train the same network with each embedding; quick: on digits, else on Seq-MNIST."""
+    preset, seeds = presets.get("seq-mnist-152"), range(1)
     if settings.quick:
-        task, hidden, seeds = tasks.load("digits"), (32, 32), (0, 1)
-        recipe, options = Recipe(epochs=12, batch=64), {}
-    else:
-        preset = presets.get("seq-mnist-152")
-        task, hidden, seeds = tasks.load("seq-mnist", settings.data), preset.hidden, (0,)
-        recipe, options = preset.recipe, preset.network
-    runs = compare(tuple(PAPER), task, hidden, recipe, seeds, settings.out, **options)
-    return _outcome(runs, task, recipe, hidden)
+        preset, seeds = Preset("digits", (32, 32), Recipe(epochs=12, batch=64)), range(2)
+    task = tasks.load(preset.task, settings.data)
+    runs = compare(
+        tuple(PAPER), task, preset.hidden, preset.recipe, tuple(seeds), settings.out,
+        **preset.network,
+    )  # fmt: skip
+    return _outcome(runs, task, preset.recipe, preset.hidden)
 
 
 def compare(

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from pipeline.experiments import ablation, energy, te_similarity
+from pipeline.experiments import (
+    ablation,
+    energy,
+    evolution,
+    gradients,
+    landscape,
+    long_memory,
+    table1,
+    te_similarity,
+)
 from pipeline.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (te_similarity.EXPERIMENT, energy.EXPERIMENT, ablation.EXPERIMENT)
+    each.name: each
+    for each in (
+        table1.EXPERIMENT,
+        ablation.EXPERIMENT,
+        long_memory.ADDING_EXPERIMENT,
+        long_memory.COPY_EXPERIMENT,
+        gradients.EXPERIMENT,
+        te_similarity.EXPERIMENT,
+        evolution.EXPERIMENT,
+        landscape.EXPERIMENT,
+        energy.EXPERIMENT,
+    )
 }
 
 
