@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,7 @@ def random_stack(
             # As an export does it: full-scale inputs count about as much as spikes.
             unit = max(unit, int(np.log2(max(size, 1))))
         common |= {"name": f"layer {i}", "lag": lag, "input_exp": unit}
-        layer = _NEURONS[part.neuron](rng, common, size, steps, te_bits)
+        layer: SpikingLayer = _NEURONS[part.neuron](rng, common, size, steps, te_bits)
         layers.append(layer)
         heard, lag, unit = layer.output_shape, lag + 1 - layer.delay_shift, layer.output_exp
         size = 0.5 if layer.output_range == (0, 1) else 2.0**layer.output_exp / 4
@@ -145,7 +145,11 @@ def _sigma_delta(
     )
 
 
-_NEURONS = {CelifLayer.kind: _celif, CubaLayer.kind: _cuba, SigmaDeltaLayer.kind: _sigma_delta}
+_NEURONS: dict[str, Callable[..., SpikingLayer]] = {
+    CelifLayer.kind: _celif,
+    CubaLayer.kind: _cuba,
+    SigmaDeltaLayer.kind: _sigma_delta,
+}
 
 
 def _readout(

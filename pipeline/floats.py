@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from export import QuantizedNetwork
-from export.stacks import members
+from export.blocks import members
 from training import Network, reference
 from training.dynamics import Params
 from training.functional import WIDTH

@@ -232,7 +232,13 @@ class Conv(_Block, base.AbstractConv):
         self.synapse_params["pre_hook_fx"] = pre_hook_fx or self.neuron.quantize_weight
         self.synapse = synapse.Conv(**self.synapse_params)
         self.delay = self._delay(delay, out_features)
+        self.input_shape: torch.Size | None = None
         del self.synapse_params, self.neuron_params
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Spikes (batch, channel, row, column, time); remembers the images' shape for export."""
+        self.input_shape = x.shape[1:4]
+        return super().forward(x)
 
 
 class Pool(Conv):
