@@ -9,6 +9,7 @@ file overrides any of them, with a bare number or with ``{"value": …, "source"
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,9 +118,11 @@ def _changed(base: Chip, name: str, given: Any, file: str = "chip") -> Figure:
     value = given.get("value", old.value)
     if isinstance(value, bool):
         value = int(value)
-    if not isinstance(value, (int, float)) or (old.whole and value != int(value)):
-        raise error("a whole number" if old.whole else "a number", value)
-    if not old.least <= value < float("inf"):
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise error("a finite number", value)
+    if old.whole and value != int(value):
+        raise error("a whole number", value)
+    if value < old.least:
         raise error(f"at least {old.least:g}", value)
     sure = given.get("sure", "single" if "source" in given else "assumed")
     if sure not in CONFIDENCE:
@@ -137,7 +140,10 @@ def read_chip(file: Path, base: Chip) -> Chip:
             f"that can be read ({reason})"
         ) from None
     if not isinstance(given, dict):
-        raise ValueError(f"chip {file}: expected an object of figures, got {type(given).__name__}")
+        raise ValueError(
+            f'chip {file}: expected an object of figures, such as {{"cores": 64}}, '
+            f"got {type(given).__name__}"
+        )
     name = str(given.pop("name", file.stem))
     changed = {key: _changed(base, key, value, f"chip {file}") for key, value in given.items()}
     return replace(base, name=name, figures={**base.figures, **changed})

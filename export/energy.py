@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.grad import conv2d_input
 
 from export import programs, synapses
 from export.demand import Demand
@@ -100,10 +101,13 @@ def fan_out(layer: Layer) -> np.ndarray:
     if layer.geometry is None:
         return np.full(layer.inputs, layer.neurons, np.int64)
     # An input reaches each neuron with whose kernel it meets, whatever that kernel holds.
-    ones = np.ones_like(layer.weight)
-    units = np.eye(layer.inputs, dtype=np.float32)
-    met = synapses.sums(ones, layer.geometry, units, torch.float32)
-    return np.count_nonzero(met, axis=1).astype(np.int64)
+    # Backwards through kernels of ones, each neuron sends a one to each of its inputs.
+    g, ones = layer.geometry, torch.ones(layer.weight.shape)
+    reached = conv2d_input(
+        (1, *g.input_shape), ones, torch.ones((1, *layer.output_shape)), g.stride, g.padding,
+        g.dilation, g.groups,
+    )  # fmt: skip
+    return reached.numpy().reshape(-1).astype(np.int64)
 
 
 def count(net: FixedNetwork, x: np.ndarray, trace: Trace) -> tuple[Activity, ...]:
@@ -131,8 +135,10 @@ def count(net: FixedNetwork, x: np.ndarray, trace: Trace) -> tuple[Activity, ...
     return tuple(found)
 
 
-def estimate(net: FixedNetwork, placement: Placement, activity: tuple[Activity, ...]) -> Estimate:
-    """Energy and time of a network that is placed as ``placement`` and did ``activity``."""
+def estimate(
+    net: FixedNetwork, placement: Placement, activity: tuple[Activity, ...], steps: int
+) -> Estimate:
+    """Energy and time of a network that is placed and did ``activity`` in samples of ``steps``."""
     chip = placement.chip
     reference = len(programs.cuba_step())
     updates = [layer.neurons * layer.instructions / reference for layer in activity]
@@ -152,7 +158,7 @@ def estimate(net: FixedNetwork, placement: Placement, activity: tuple[Activity, 
     )
     return Estimate(
         layers=activity,
-        steps=net.steps + net.gap,
+        steps=steps + net.gap,
         synop_nj=sum(layer.synops for layer in activity) * chip.rate("synop_pj") / 1e3,
         update_nj=sum(updates) * chip.rate("update_pj") / 1e3,
         step_us=(busiest + chip.rate("barrier_ns")) / 1e3,

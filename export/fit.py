@@ -69,5 +69,6 @@ def fit(net: FixedNetwork, chip: Chip = CHIP, chips: int = 1, x: np.ndarray | No
         return Fit(chip, chips, layers, None, error.shortages, tuple(found))
     energy = None
     if x is not None:
-        energy = estimate(net, placement, count(net, x, simulate(net, x, trace=True)))
+        activity = count(net, x, simulate(net, x, trace=True))
+        energy = estimate(net, placement, activity, x.shape[2])
     return Fit(chip, chips, layers, placement, (), (), energy)

@@ -94,11 +94,18 @@ def draw(placement: Placement, title: str) -> Figure:
     return figure
 
 
+def check_path(path: Path) -> None:
+    """Refuse what :func:`save` could not write."""
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise ValueError(f"--picture {path}: expected a name that ends in .png or .svg")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"--picture {path}: its folder does not exist; create it")
+
+
 def save(placement: Placement, title: str, path: Path) -> None:
     """Write the picture, as PNG or SVG by the name's end."""
+    check_path(path)
     kind = path.suffix.lower().lstrip(".")
-    if kind not in ("png", "svg"):
-        raise ValueError(f"--picture {path}: expected a name that ends in .png or .svg")
     # Without a salt of our own, matplotlib draws its names in SVG at random.
     with atomic_file(path) as draft, matplotlib.rc_context({"svg.hashsalt": "celif"}):
         draw(placement, title).savefig(

@@ -10,6 +10,7 @@ from export.demand import demands
 from export.fit import fit
 from export.loihi2 import CHIP
 from export.random_nets import random_network
+from export.synapses import Geometry, Shape
 
 
 @pytest.fixture
@@ -83,6 +84,25 @@ def test_an_estimate_prices_what_was_counted(rng):
     assert priced(synop_ns=1).step_us == pytest.approx(busiest / 1000)
     assert priced(update_pj=36).update_nj == pytest.approx((11 * 37 + 3 * 5) / 1000)
     assert priced(synop_pj=2).sample_uj == pytest.approx(whole * 2 * 20 / 1e6)
+
+
+def test_a_short_sample_costs_its_own_steps(rng):
+    net = random_network(rng, (6, 5), 20, channels=3)
+    x = rng.integers(0, 3, (4, 3, 20))
+    whole, short = fit(net, x=x).estimate, fit(net, x=x[:, :, :5]).estimate
+    assert (whole.steps, short.steps) == (20, 5)
+    assert short.sample_uj == pytest.approx(short.step_nj * 5 / 1e3)
+
+
+def test_fan_out_of_a_large_image_takes_no_matrix(rng):
+    """Its 32,768 inputs squared would be 4 GB."""
+    layer = random_network(rng, (2,), 4, channels=2).layers[0]
+    shape = Shape(2, 128, 128)
+    kernels = rng.integers(-9, 9, (2, 2, 3, 3))
+    large = replace(layer, weight=kernels, geometry=Geometry(shape, (2, 2), (1, 1)))
+    reached = energy.fan_out(large)
+    assert reached.sum() == 2 * 2 * (64 * 3 - 1) ** 2
+    assert set(reached.tolist()) == {2, 4, 8}
 
 
 def test_splitting_a_layer_shortens_its_step(rng):

@@ -39,6 +39,8 @@ def fit(
     from pipeline import fit_picture, fit_view
     from pipeline import samples as inputs
 
+    if picture is not None:
+        fit_picture.check_path(picture)
     description = loihi2.CHIP
     if chip != description.name:
         description = read_chip(Path(chip), description)

@@ -81,16 +81,18 @@ def test_fit_draws_the_chip(kind: str, folder: Path, tmp_path: Path) -> None:
     ("options", "said"),
     [
         (("--picture", "chip.bmp"), ".png or .svg"),
+        (("--picture", "nowhere/chip.png"), "does not exist"),
         (("--board", "Nahuku"), "Kapoho Point"),
         (("--board", "hala point", "--chips", 2), "either --board or --chips"),
         (("--chip", "loihi3"), "chip loihi3"),
     ],
-    ids=["picture", "board", "both", "chip"],
+    ids=["picture", "folder", "board", "both", "chip"],
 )
 def test_fit_names_what_is_wrong(options: tuple, said: str, end_of: Any, folder: Path) -> None:
     ending = end_of("fit", folder / "paper.net", *options)
     assert ending.code == 2
     assert said in ending.error
+    assert len(ending.error.splitlines()) == 1, "nothing was done before"
 
 
 @pytest.mark.parametrize("chip", ["loihi2", "three.json", "short.json", "many.json"])
