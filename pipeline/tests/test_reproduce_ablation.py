@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from export import ModelError, to_netx
 from pipeline.experiments import ablation
-from training import tasks
+from training import Network, tasks
 from training.recipe import Recipe
 
 
@@ -20,3 +23,10 @@ def test_v_times_te_beats_s_at_equal_budget_and_the_run_resumes(tmp_path: Path) 
     assert [each[0].history for each in again.values()] == [
         each[0].history for each in runs.values()
     ]
+
+
+def test_other_contexts_cannot_be_exported(tmp_path: Path) -> None:
+    net = Network(1, (4,), 2, 64, context="s*te")
+    with pytest.raises(ModelError, match=r"context: expected v\*te.*got 's\*te'"):
+        to_netx(net, tmp_path / "net.net", calibration=tasks.load("digits").test.x[:4])
+    assert not (tmp_path / "net.net").exists()
