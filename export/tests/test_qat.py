@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from export import ModelError, QuantizedNetwork, quantize, read_netx, simulate, to_netx
 from export.random_nets import random_network
 from hw_tests.trace import assert_same_trace
+from hw_tests.voices import run_oracle
 from training import Network
 
 
@@ -40,6 +41,77 @@ def test_forward_is_the_twins(net, x, bits):
     logits = expected.logits * 2.0**-readout.weight_exp / x.shape[2]
     # float32 divides and multiplies once more than the integers
     np.testing.assert_allclose(quantised(x).detach().numpy(), logits, rtol=1e-5, atol=1e-6)
+
+
+OPTIONS = {
+    "mixed-bits": {"weight_bits": (3, 6, 5), "te_bits": (4, 9)},
+    "per-channel": {"per_channel": True, "weight_bits": 4, "te_bits": 4},
+    "packed": {"te_encoding": "packed", "te_bits": 4},
+    "held": {"te_hold": 3},
+    "packed-held-per-channel": {
+        "te_encoding": "packed", "te_bits": (3, 4), "te_hold": 2, "per_channel": True,
+    },
+    "few-fraction-bits": {"fraction_bits": 7},
+    "fraction-bits-by-layer": {"fraction_bits": (12, 9)},
+    "cosine": {"te": "cosine"},
+    "cosine-16-bits": {"te": "cosine", "te_bits": 16, "per_channel": True},
+    "cosine-as-a-held-table": {"te": "cosine", "te_encoding": "table", "te_hold": 2},
+    "rule-max": {"rule": "max", "weight_bits": 3, "te_bits": 3},
+    "rule-percentile": {"rule": "percentile", "weight_bits": 3, "te_bits": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_forward_of_every_format_is_the_twins_and_the_oracles(net, x, options, tmp_path):
+    options = dict(options)
+    if options.pop("te", "table") == "cosine":
+        net = with_cosines(net)
+    aware = quantize(net, x, **options)
+    train(aware, x, steps=2)
+    fixed = aware.fixed()
+    expected = simulate(fixed, x.numpy(), trace=True)
+    assert all(spikes.any() for spikes in expected.spikes)
+    assert_same_trace(expected, aware.trace(x))
+    assert_same_trace(run_oracle(fixed, x[:1].numpy()), aware.trace(x[:1]))
+    to_netx(aware, tmp_path / "q.net")
+    found = read_netx(tmp_path / "q.net")
+    assert [layer.te_form.encoding for layer in found.layers] == [
+        layer.te_form.encoding for layer in fixed.layers
+    ]
+    assert_same_trace(expected, simulate(found, x.numpy(), trace=True))
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_parameter_is_trained_in_every_format(net, x, options):
+    options = dict(options)
+    if options.pop("te", "table") == "cosine":
+        net = with_cosines(net)
+    aware = quantize(net, x, **options)
+    F.cross_entropy(aware(x), torch.arange(9) % 3).backward()
+    for name, parameter in aware.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.any(), name
+
+
+def with_cosines(net):
+    """The same network with generated encodings."""
+    wavy = Network(**{**net.config, "te": "cosine"})
+    wavy.load_state_dict({**wavy.state_dict(), **{
+        name: value for name, value in net.state_dict().items() if name != "te"
+    }})  # fmt: skip
+    return wavy
+
+
+def train(aware, x, steps):
+    """Losses of some steps on three classes."""
+    optimizer, losses = torch.optim.Adam(aware.parameters(), lr=0.02), []
+    for _ in range(steps):
+        loss = F.cross_entropy(aware(x), torch.arange(9) % 3)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
 
 
 def test_export_has_the_integers_of_the_forward_pass(net, x, tmp_path):
@@ -101,15 +173,7 @@ def test_gradient_is_the_float_ones_at_fine_formats(net, x):
 def test_training_lowers_the_loss_and_leaves_the_original_alone(net, x):
     before = {name: value.clone() for name, value in net.state_dict().items()}
     quantised = quantize(net, x, weight_bits=4, te_bits=4)
-    target = torch.arange(9) % 3
-    optimizer = torch.optim.Adam(quantised.parameters(), lr=0.02)
-    losses = []
-    for _ in range(60):
-        loss = F.cross_entropy(quantised(x), target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses = train(quantised, x, steps=60)
     assert losses[-1] < 0.7 * losses[0]
     assert_same_trace(simulate(quantised.fixed(), x.numpy(), trace=True), quantised.trace(x))
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())

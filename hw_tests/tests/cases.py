@@ -92,5 +92,14 @@ CASES = (
 FLOAT_CASES = tuple(
     case
     for case in CASES
-    if case.name in ("one-neuron-one-step", "long", "four-layers", "shifted", "short-sample")
+    if case.name
+    in (
+        "one-neuron-one-step",
+        "long",
+        "four-layers",
+        "shifted",
+        "short-sample",
+        "packed-held-te",
+        "cosine-te",
+    )
 )
