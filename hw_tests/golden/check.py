@@ -57,9 +57,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-        version, sums = manifest["format"], manifest["sha256"]
+        version, sums = manifest["format"], dict(manifest["sha256"])
+        _ = [str(case["name"]) for case in manifest["cases"]]
     except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{folder}: expected a kit of celif golden, found none") from None
+        raise ValueError(
+            f"{folder}: expected a kit, found none; write one with celif golden NET -o {folder}"
+        ) from None
     if version != FORMAT:
         raise ValueError(f"{file}: expected format {FORMAT}, found {version}; use that celif")
     for name, expected in sums.items():
@@ -103,7 +106,9 @@ def _compare_case(golden: Arrays, found: Arrays, origin: str) -> tuple[int, int,
         if theirs is None:
             continue
         if theirs.shape != ours.shape:
-            raise ValueError(f"{origin} {name}: expected shape {ours.shape}, found {theirs.shape}")
+            expected = f"expected shape {ours.shape}, found {theirs.shape}"
+            remedy = "if it is of another case, name that with --case"
+            raise ValueError(f"{origin} {name}: {expected}; {remedy}")
         differs = ours != theirs
         values += differs.size
         mismatches += int(np.count_nonzero(differs))

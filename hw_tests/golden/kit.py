@@ -78,6 +78,16 @@ def _fill(folder: Path, cases: list[Case]) -> dict[str, Any]:
     }
 
 
+def _own_files(folder: Path) -> set[Path]:
+    """What an earlier kit wrote into a folder, folders and manifest included; nothing if none."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        files = [folder / MANIFEST, *(folder / str(name) for name in manifest["sha256"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {path for file in files for path in (file, *file.parents)}
+
+
 def write_kit(net: FixedNetwork, x: np.ndarray, folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Write the bring-up kit of a network and return its manifest.
 
@@ -91,7 +101,9 @@ def write_kit(net: FixedNetwork, x: np.ndarray, folder: str | os.PathLike[str]) 
         What to create; a kit that is there already is replaced, anything else is left alone.
     """
     target = Path(folder)
-    if target.exists() and not (target / MANIFEST).is_file() and any(target.iterdir()):
+    if target.exists() and not target.is_dir():
+        raise FileExistsError(f"{target}: expected a folder to write, found a file; choose another")
+    if target.exists() and not set(target.rglob("*")) <= _own_files(target):
         raise FileExistsError(f"{target}: holds something else than a kit; choose another folder")
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"{target}: the folder above it does not exist; create it")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,7 @@ def parameters_text(net: FixedNetwork) -> str:
 
 def read_vectors(file: Path) -> dict[str, np.ndarray]:
     """Arrays of numbers from an npz archive; nothing in it is executed."""
-    problem = f"{file}: expected an .npz archive of numbers, found"
+    problem = f"{file}: expected an .npz archive of numbers, as numpy.savez writes it, found"
     try:
         # Opened here, because numpy leaves a broken archive open.
         with file.open("rb") as f:
@@ -169,8 +170,12 @@ def read_vectors(file: Path) -> dict[str, np.ndarray]:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("one array alone")
             arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as reason:
-        raise ValueError(f"{problem} {reason}") from None
+    except FileNotFoundError:
+        raise ValueError(f"{problem} no such file") from None
+    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as reason:
+        # numpy takes what it does not know for a pickle.
+        found = "something else" if "pickle" in str(reason) else reason
+        raise ValueError(f"{problem} {found}") from None
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{problem} {name} of type {array.dtype}")

@@ -179,8 +179,16 @@ def test_a_kit_is_replaced_and_nothing_else_is(kit, tmp_path):
     (tmp_path / "other" / "thesis.tex").touch()
     with pytest.raises(FileExistsError, match="something else than a kit"):
         write_kit(net, random_input(net, 1), tmp_path / "other")
+    # A kit to which somebody added notes, and another program's manifest.
+    (tmp_path / "kit" / "cases" / "notes.txt").touch()
+    (tmp_path / "other" / "manifest.json").write_text('{"name": "an extension", "sha256": []}')
+    (tmp_path / "file").touch()
+    for name in ("kit", "other", "file"):
+        with pytest.raises(FileExistsError, match="choose another"):
+            write_kit(net, random_input(net, 1), tmp_path / name)
+    assert (tmp_path / "kit" / "cases" / "notes.txt").exists()
     assert (tmp_path / "other" / "thesis.tex").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kit", "other"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "kit", "other"]
 
 
 def test_documents_give_the_numbers_and_the_given_network(kit):
@@ -272,5 +280,7 @@ class TestCheck:
             f.write(" ")
         with pytest.raises(ValueError, match=r"reset.*changed since the kit was written"):
             check(copy, kit / "cases/network/trace.npz")
-        with pytest.raises(ValueError, match="expected a kit of celif golden"):
-            check(tmp_path, kit / "cases/network/trace.npz")
+        for text in ("", "[]", '{"format": 1, "sha256": [], "cases": [{}]}'):
+            (copy / "manifest.json").write_text(text)
+            with pytest.raises(ValueError, match="expected a kit, found none; write one with"):
+                check(copy, kit / "cases/network/trace.npz")
