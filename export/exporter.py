@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import bounds, quantization
+from export import fraction_bits, quantization
 from export.blocks import block_stack
 from export.checks import ModelError
 from export.choosing import choose_network
 from export.encoding import Encoding
 from export.formats import Bits, Formats
-from export.fraction_bits import Choice
+from export.fraction_bits import Arriving, Choice
 from export.model import CelifLayer, FixedNetwork
 from export.netx import te_array, write_layer, write_netx
 from export.qat import QuantizedNetwork
@@ -84,10 +84,12 @@ def _quantized(net: QuantizedNetwork) -> tuple[Stack, FixedNetwork, list[Choice 
     input_range = fixed.encoding.range
     choices: list[Choice | None] = []
     for layer in fixed.layers:
-        assert isinstance(layer, CelifLayer)
-        bound = bounds.worst_case(layer, *input_range)
-        choices.append(Choice(layer.fraction_bits, bound.safe, max(bound)))
-        input_range = 0, 1
+        choice = None
+        if isinstance(layer, CelifLayer):
+            given = Arriving(input_range, None)
+            _, choice = fraction_bits.forced(lambda _, own=layer: own, layer.fraction_bits, given)
+        choices.append(choice)
+        input_range = layer.output_range
     return stack, replace(fixed, digests=digests(stack)), choices
 
 

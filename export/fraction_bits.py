@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from export import bounds, loihi2
+from export.certificate import certify_layer
 from export.checks import ModelError
 from export.model import CelifLayer
 from export.scans import run_layer
@@ -27,6 +28,8 @@ FEW = 8
 
 MARGIN = 2
 """Room left above the largest state seen in calibration."""
+
+_OR_DATA = ", or pass calibration data"
 
 WithBits = Callable[[int], CelifLayer]
 """Integers of a layer with F fractional bits, or ModelError if they do not fit."""
@@ -48,6 +51,8 @@ class Choice:
     proven: bool
     largest_state: int
     """Proven bound, or the largest state seen in calibration."""
+    verdict: str = "proven"
+    """Of a layer that is not proven: which register of which neuron, and what to change."""
 
 
 def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice]:
@@ -59,16 +64,16 @@ def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Cho
     best = max(
         (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
     )
-    remedy = "" if arriving.inputs is not None else ", or pass calibration data"
     if best is None:
         raise ModelError(
-            f"{name}: no number of fractional bits keeps V and Θ within "
-            f"±{loihi2.STATE_MAX}; shrink TE or the weights{remedy}"
+            f"{name}: no number of fractional bits is safe; even with 0, "
+            f"{_why(at, 0, arriving)}{_OR_DATA if arriving.inputs is None else ''}"
         )
     if best[1].fraction_bits < FEW:
         warnings.warn(
             f"{name}: only {best[1].fraction_bits} fractional bits keep V and Θ within their "
-            f"registers; networks need {FEW} or more: shrink TE or the weights{remedy}",
+            f"registers, and networks need {FEW} or more; with {FEW}, {_why(at, FEW, arriving)}"
+            + (_OR_DATA if arriving.inputs is None else ""),
             stacklevel=2,
         )
     return best
@@ -78,7 +83,18 @@ def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[CelifLayer, Cho
     """Integers with ``bits`` fractional bits, safe or not."""
     layer = at(bits)
     bound = bounds.worst_case(layer, *arriving.range)
-    return layer, Choice(bits, bound.safe, max(bound))
+    verdict = "proven" if bound.safe else _why(at, bits, arriving)
+    return layer, Choice(bits, bound.safe, max(bound), verdict)
+
+
+def _why(at: WithBits, bits: int, arriving: Arriving) -> str:
+    """What is in the way of a proof, and what would move it."""
+    try:
+        layer = at(bits)
+    except ModelError as error:
+        return str(error)
+    tightest = certify_layer(layer, *arriving.range, layer.te.shape[1]).tightest
+    return f"{tightest}; {tightest.change}"
 
 
 def _proven(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | None:
@@ -108,5 +124,5 @@ def _calibrated(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] |
         theta = 0 if run.theta is None else int(np.abs(run.theta).max())
         peak = max(int(np.abs(run.v).max()), theta)
         if peak * MARGIN <= loihi2.STATE_MAX:
-            return layer, Choice(bits, False, peak)
+            return layer, Choice(bits, False, peak, _why(at, bits, arriving))
     return None

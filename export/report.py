@@ -29,8 +29,15 @@ class LayerReport:
     fraction_bits: int
     proven: bool
     """Whether saturation is excluded for every input, not only in calibration."""
+    verdict: str
+    """Where it is not: which register can overflow, and what to change."""
     headroom_bits: float
     """Bits between the largest state (proven, or seen) and the end of the register."""
+    weight_bits: int
+    te_bits: int
+    te_encoding: str
+    """``table``, ``packed`` or ``cosine``, see :mod:`export.te`."""
+    te_hold: int
     weight_exp: int | list[int]
     te_exp: int | list[int]
     """Exponents: one for all, or one per output channel."""
@@ -59,7 +66,12 @@ class LayerReport:
             inputs=layer.inputs,
             fraction_bits=layer.fraction_bits,
             proven=choice.proven,
+            verdict=choice.verdict,
             headroom_bits=float(np.log2(STATE_MAX / max(choice.largest_state, 1))),
+            weight_bits=layer.weight_bits,
+            te_bits=layer.te_bits,
+            te_encoding=layer.te_form.encoding,
+            te_hold=layer.te_form.hold,
             weight_exp=plain(layer.weight_exp),
             te_exp=plain(layer.te_exp),
             bias_exp=layer.bias_exp,

@@ -138,7 +138,8 @@ def show_export(report: ExportReport) -> None:
     table = Table(
         title=f"{escape(str(report.path))}  ({report.file_bytes:,} bytes)", title_justify="left"
     )
-    for name in ("layer", "shape", "F", "range", "headroom", "weight", "TE", "bias"):
+    names = ("layer", "shape", "F", "range", "headroom", "weight", "TE", "TE bytes", "bias")
+    for name in names:
         table.add_column(name, justify="right" if name != "layer" else "left")
     for layer in report.layers:
         table.add_row(
@@ -147,8 +148,12 @@ def show_export(report: ExportReport) -> None:
             str(layer.fraction_bits),
             "proven" if layer.proven else "calibrated",
             f"{layer.headroom_bits:.1f} bits",
-            f"±{layer.weight_error:.1e}",
-            f"±{layer.te_error:.1e}",
+            f"{layer.weight_bits} bits ±{layer.weight_error:.1e}",
+            f"{layer.te_bits} bits ±{layer.te_error:.1e}",
+            f"{layer.te_encoding} {layer.te_bytes:,}",
             f"±{layer.bias_error:.1e}",
         )
     console.print(table)
+    for layer in report.layers:
+        if not layer.proven:
+            say(f"{layer.name}: not proven: {layer.verdict}")
