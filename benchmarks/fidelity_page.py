@@ -149,9 +149,10 @@ def page(study: Study) -> str:
 
 Sequential 8×8 digits, one pixel a step (T = 64), the demo's network and recipe. Five folds: each of
 the {study.images:,} images is tested once, by a network that never saw it, and all of that
-{study.repeats} times, from other seeds. Accuracies are in percent of all images, ± the standard deviation over the
-repeats; one image is {100 / study.images:.3f} points. Nothing was chosen by looking at test images:
-networks are those of the last epoch, formats come from the training images.
+{study.repeats} times, from other seeds. Accuracies are in percent of all images, ± the standard
+deviation over the repeats; one image is {100 / study.images:.3f} points. Nothing was
+chosen by looking at test images: networks are those of the last epoch, formats come from the
+training images.
 
 Float: **{spread(study.floats())}**. In integers, with the formats that `to_netx` chooses by itself:
 

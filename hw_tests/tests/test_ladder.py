@@ -6,19 +6,22 @@ quantisation-aware forward pass and, once, in Lava; all must agree in every regi
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
 
-from export import FixedNetwork, ModelError, Trace, read_netx, simulate, to_netx
+from export import FixedNetwork, ModelError, Trace, quantize, read_netx, simulate, to_netx
 from hw_tests.backends import run_quantised
 from hw_tests.ladder import RUNGS, climb, rung
 from hw_tests.plain import run_plain
 from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.trace import assert_same_trace, firing_rates
 from hw_tests.voices import run_oracle
-from training import tasks, trainer
+from training import Network, tasks, trainer
 
 
 def run_both(
@@ -119,3 +122,35 @@ def test_trained_network_climbs_every_rung(
     if not ran:
         pytest.skip(f"no rung is under test with {targets}")
     assert_same_trace(run_oracle(net, x[:1]), simulate(net, x[:1], trace=True))
+
+
+def test_fine_tuned_network_climbs_every_rung(tmp_path: Path, targets: list[str]) -> None:
+    """Quantisation-aware training, in formats that differ from layer to layer, and its export."""
+    torch.manual_seed(4)
+    net = Network(2, (9, 12), 3, 20)
+    with torch.no_grad():
+        for layer in net.layers:
+            layer.weight.mul_(2)
+    x = torch.rand(3, 2, 20)
+    aware = quantize(
+        net, calibration=x, weight_bits=(4, 5, 6), te_bits=(4, 3), te_encoding="packed",
+        per_channel=True,
+    )  # fmt: skip
+    optimizer = torch.optim.Adam(aware.parameters(), lr=0.01)
+    before = aware.fixed()
+    for _ in range(5):
+        optimizer.zero_grad()
+        cross_entropy(aware(x), torch.arange(3)).backward()
+        optimizer.step()
+    to_netx(aware, tmp_path / "aware.net")
+    fixed = read_netx(tmp_path / "aware.net")
+    for old, new in zip(before.layers, fixed.layers, strict=True):
+        assert (old.weight != new.weight).any()
+    graded = fixed.encode(x.numpy())
+    trace = simulate(fixed, graded, trace=True)
+    assert all(LEAST_RATE <= rate <= LARGEST_RATE for rate in firing_rates(trace))
+    assert_same_trace(trace, aware.trace(x))
+    results = climb(fixed, graded, targets)
+    assert not [result for result in results if result.verdict == "DIFFERS"]
+    ran = [result.compared for result in results if result.verdict == "equal"]
+    assert ran == [rung.compared for rung in RUNGS if rung.why_not(targets) is None]

@@ -127,5 +127,5 @@ def test_network_keeps_its_mode(fixed: FixedNetwork, net: Network, x: torch.Tens
 
 
 def test_network_of_another_shape_is_refused(fixed: FixedNetwork, x: torch.Tensor) -> None:
-    with pytest.raises(ValueError, match=r"expected widths \[1, 10, 12, 3\] .* got \[1, 9, 3\]"):
+    with pytest.raises(ValueError, match=r"expected 10×1, 12×10, 3×12 .* got 9×1, 3×9 weights"):
         verify(fixed, Network(1, (9,), 3, STEPS), x, targets=())
