@@ -28,6 +28,8 @@ _SPIKE_BITS = 1
 _BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
 _SHIFT_BITS = 5
 """Of an exponent that each neuron has for itself."""
+SLAYER_KINDS = (CubaLayer.kind, SigmaDeltaLayer.kind)
+"""Layers whose weights SLAYER has quantised, so that an export does not."""
 _SUM_BITS = loihi2.READOUT_MAX.bit_length() + 1
 
 
@@ -180,8 +182,9 @@ def with_te(layers: tuple[Demand, ...], te: TeDemand) -> tuple[Demand, ...]:
 
 def with_weight_bits(layers: tuple[Demand, ...], bits: int) -> tuple[Demand, ...]:
     """The same layers with weights of at most ``bits`` bits, but for SLAYER's, which stay."""
-    fixed = {kind.kind for kind in (CubaLayer, SigmaDeltaLayer)}
     return tuple(
-        layer if layer.kind in fixed else replace(layer, weight_bits=min(layer.weight_bits, bits))
+        layer
+        if layer.kind in SLAYER_KINDS
+        else replace(layer, weight_bits=min(layer.weight_bits, bits))
         for layer in layers
     )

@@ -9,8 +9,8 @@ in the others; so no set contains another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -19,7 +19,8 @@ import numpy as np
 
 from export import loihi2
 from export.chip import Chip
-from export.demand import Demand, TeDemand, with_te, with_weight_bits
+from export.demand import SLAYER_KINDS, Demand, TeDemand, with_te, with_weight_bits
+from export.formats import Formats
 from export.placement import Shortage, cores_of, most, shortages
 from export.te import Cosine, Table
 
@@ -36,13 +37,38 @@ class Remedy:
     layers: Layers
     chips: int
     cores: int
+    formats: Mapping[str, int | str] = field(default_factory=dict)
+    """Arguments of :func:`export.to_netx` that make the changes, where those do."""
 
     def __str__(self) -> str:
         return " and ".join(self.changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"changes": list(self.changes), "chips": self.chips, "cores": self.cores}
+        return {
+            "changes": list(self.changes),
+            "chips": self.chips,
+            "cores": self.cores,
+            "formats": dict(self.formats),
+        }
+
+
+def _formats(layers: Layers) -> dict[str, int | str]:
+    """Arguments of an export with which it has these layers; none if layers differ in them."""
+    tables = {
+        (te.bits, te.form.hold, te.form.encoding)
+        for te in (layer.te for layer in layers)
+        if te is not None
+    }
+    weights = {layer.weight_bits for layer in layers if layer.kind not in SLAYER_KINDS}
+    if len(tables) > 1 or len(weights) > 1:
+        return {}
+    asked: dict[str, int | str] = {"weight_bits": max(weights)} if weights else {}
+    for bits, hold, encoding in tables:
+        asked |= {"te_bits": bits, "te_hold": hold}
+        if encoding == Table(packed=True).encoding:  # the others are what an export takes anyway
+            asked["te_encoding"] = encoding
+    return {name: value for name, value in asked.items() if value != getattr(Formats, name)}
 
 
 def _bits(te: TeDemand) -> list[tuple[str, TeDemand]]:
@@ -130,7 +156,9 @@ def _of_formats(layers: Layers, chip: Chip, chips: int) -> list[Remedy]:
                 labels = (*names, *([weight_name] if weight_name else []))
                 cores = _cores(candidate, chip)
                 cosine, bits, hold = te_level
-                fitting[cosine, hold, bits, w] = Remedy(labels, candidate, chips, cores)
+                # A cosine is trained as one: no export makes it of a table.
+                asked = {} if cosine else _formats(candidate)
+                fitting[cosine, hold, bits, w] = Remedy(labels, candidate, chips, cores, asked)
                 break  # fewer bits of the weights would ask for more
     # Sorted by level: bits before holding, holding before another kind of TE.
     return [fitting[level] for level in sorted(_minimal(list(fitting)))]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
+from inspect import signature
 
 from rich import box
 from rich.table import Table
@@ -111,6 +113,19 @@ def _show_estimate(estimate: Estimate, chip: Chip) -> None:
     )
 
 
+def export_options(formats: Mapping[str, int | str]) -> str:
+    """What asks for formats: options of ``celif export``, or, if it has none, of ``to_netx``."""
+    from pipeline.commands.exporting import export
+
+    if not formats:
+        return ""
+    if formats.keys() <= signature(export).parameters.keys():
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in formats.items())
+        return " ".join(options)
+    arguments = (f"{name}={value!r}" for name, value in formats.items())
+    return f"to_netx(net, path, x, {', '.join(arguments)})"
+
+
 def _show_refusal(result: Fit) -> None:
     for shortage in result.shortages:
         needed, there = f"{shortage.needed:,} needed", f"{shortage.available:,} there"
@@ -125,6 +140,8 @@ def _show_refusal(result: Fit) -> None:
     for remedy in result.remedies[:_REMEDIES_SHOWN]:
         cores = f"{remedy.cores:,} cores" + (f", {remedy.chips:,} chips" * (remedy.chips > 1))
         _prose(f"- {remedy}: then {cores}")
+        if options := export_options(remedy.formats):
+            _prose(f"    export with {options}")
     if (more := len(result.remedies) - _REMEDIES_SHOWN) > 0:
         say(f"and {more} more; --json has them all")
 

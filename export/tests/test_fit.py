@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from export import energy, simulate
+from export import energy, read_netx, simulate, to_netx
 from export.demand import demands
 from export.fit import fit
 from export.loihi2 import CHIP
 from export.random_nets import random_network
 from export.synapses import Geometry, Shape
+from training import Network
 
 
 @pytest.fixture
@@ -40,6 +41,27 @@ def test_a_network_that_does_not_fit_says_why_and_what_would_help(paper):
     said = refused.to_dict()
     assert said["shortages"][0]["limit"] == "cores"
     assert said["remedies"][0]["changes"][0].startswith("2 chips")
+
+
+@pytest.mark.parametrize("figure", ["state_bytes", "core_bytes"])
+def test_what_a_remedy_asks_of_an_export_makes_it_fit(figure, rng, tmp_path):
+    net = Network(in_features=2, hidden=(9, 8), classes=3, steps=64)
+    x = rng.random((4, 2, 64), np.float32)
+    written = {"rule": "max", "weight_bits": 6}
+
+    def fitted(chip, **formats):
+        to_netx(net, tmp_path / "a.net", calibration=x, **{**written, **formats})
+        return fit(read_netx(tmp_path / "a.net"), chip)
+
+    small = CHIP.with_figures(cores=3, **{figure: {"state_bytes": 30, "core_bytes": 300}[figure]})
+    refused = fitted(small)
+    asked = [remedy for remedy in refused.remedies if remedy.formats]
+    assert len({frozenset(remedy.formats) for remedy in asked}) > 1
+    assert all("te_bits" not in r.formats or r.formats["te_bits"] != 8 for r in asked)
+    for remedy in asked:
+        placed = fitted(small, **remedy.formats).placement
+        assert placed is not None, remedy
+        assert len(placed.cores) == remedy.cores
 
 
 def test_more_chips_have_more_cores(paper):

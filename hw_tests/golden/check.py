@@ -169,4 +169,6 @@ def check(
             for array in golden
             if array not in given[name] and array.partition("/")[0] not in _OPTIONAL
         ]
+    if not values:
+        raise ValueError(f"{kit}: expected a case that {theirs} has values of, found none")
     return Outcome(values, mismatches, file, first, tuple(missing))

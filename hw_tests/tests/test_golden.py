@@ -280,6 +280,9 @@ class TestCheck:
             f.write(" ")
         with pytest.raises(ValueError, match=r"reset.*changed since the kit was written"):
             check(copy, kit / "cases/network/trace.npz")
+        (copy / "manifest.json").write_text('{"format": 1, "sha256": {}, "cases": []}')
+        with pytest.raises(ValueError, match="has values of, found none"):
+            check(copy, kit / "cases/network/trace.npz")
         for text in ("", "[]", '{"format": 1, "sha256": [], "cases": [{}]}'):
             (copy / "manifest.json").write_text(text)
             with pytest.raises(ValueError, match="expected a kit, found none; write one with"):

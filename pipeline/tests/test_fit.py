@@ -11,6 +11,7 @@ import pytest
 
 from export import write_netx
 from export.random_nets import random_network
+from pipeline.fit_view import export_options
 from pipeline.tests.commands import answer, celif
 
 
@@ -50,7 +51,14 @@ def test_fit_refuses_with_the_limit_and_a_remedy(end_of: Any, folder: Path) -> N
     assert ending.code == 1
     assert "layer 0, state bytes: 792 needed, 700 there" in ending.error
     assert "- TE of 4 bits, packed" in ending.error
+    assert export_options({"te_bits": 4, "te_encoding": "packed"}) in ending.error
     assert celif("fit", folder / "paper.net", "--chip", folder / "three.json").exit_code == 1
+
+
+def test_options_of_an_export_are_those_that_it_has() -> None:
+    assert export_options({"weight_bits": 5}) == "--weight-bits 5"
+    assert export_options({"no_such": "a"}) == "to_netx(net, path, x, no_such='a')"
+    assert export_options({}) == ""
 
 
 def test_fit_knows_boards(folder: Path) -> None:
