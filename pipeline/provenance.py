@@ -17,7 +17,7 @@ import numpy as np
 
 from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
 from export.blocks import block_stack
-from export.exporter import digest, digests
+from export.exporter import digests
 from export.stacks import Stack, network_stack, requantise_all
 from hw_tests.trace import Difference, compare
 from pipeline.floats import Source
@@ -127,8 +127,7 @@ def examine(fixed: FixedNetwork, source: Source, x: np.ndarray, graded: np.ndarr
 def quantise_again(source: Source, formats: FixedNetwork, x: np.ndarray) -> FixedNetwork:
     """The integers of ``source`` in the formats of a file."""
     if isinstance(source, QuantizedNetwork):
-        tensors = source.net.named_parameters()
-        return replace(source.fixed(), digests={name: digest(p.detach()) for name, p in tensors})
+        return replace(source.fixed(), digests=digests(source.stack()))
     stack = _stack(source, formats, x)
     check_same_shape(stack, formats)
     encoding = replace(formats.encoding, permutation=stack.permutation)

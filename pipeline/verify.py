@@ -11,13 +11,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import FixedNetwork, read_netx
+from export import FixedNetwork, QuantizedNetwork, read_netx
+from export.block_layers import is_convolution
+from export.blocks import members
 from hw_tests import ladder
 from hw_tests.ladder import Result, climb
 from pipeline.alarms import Alarm, alarms
 from pipeline.floats import Source
 from pipeline.gap import Gap, measure_gap
 from pipeline.provenance import Provenance, examine
+from training import Network
 
 LAVA_SAMPLES = 4
 """Samples that go through Lava, where a step costs milliseconds."""
@@ -86,13 +89,16 @@ def verify(
         What it was exported from: a float network, a quantisation-aware one, or a stack of
         blocks. None leaves out the comparison with it, and the gap.
     x, y
-        Inputs (batch, channel, time) as the float network takes them, and labels for accuracy.
+        Inputs (batch, channel, time) or, of images, (batch, channel, row, column, time), as the
+        float network takes them, and labels for accuracy.
         The gap uses all of them, the rungs the first ``lava_samples``.
     targets
         Back ends of the ladder.
     """
     fixed = path if isinstance(path, FixedNetwork) else read_netx(path)
     values = np.asarray(x)
+    if values.ndim == 5:  # a file numbers the pixels of images as torch flattens them
+        values = values.reshape(len(values), -1, values.shape[-1])
     graded = fixed.encode(values)
     rungs = tuple(climb(fixed, graded[:lava_samples], targets))
     if net is None:
@@ -100,6 +106,9 @@ def verify(
     if not isinstance(net, nn.Module):
         net = list(net)  # to be gone through more than once
     samples = as_floats(fixed, values)
+    floats = net.net if isinstance(net, QuantizedNetwork) else net
+    if not isinstance(floats, Network):
+        samples = as_images(fixed, floats, samples)
     source = examine(fixed, net, samples[:lava_samples], graded[:lava_samples])
     labels = None if y is None else np.asarray(y)
     gap = measure_gap(fixed, net, samples, graded, labels)
@@ -113,3 +122,11 @@ def as_floats(fixed: FixedNetwork, x: np.ndarray) -> np.ndarray:
     order = fixed.encoding.permutation
     values = x * fixed.encoding.scale
     return values if order is None else values[:, :, np.argsort(order)]
+
+
+def as_images(fixed: FixedNetwork, blocks: Source, samples: np.ndarray) -> np.ndarray:
+    """Samples in the shape that the first block wants: images for a convolution."""
+    geometry = fixed.layers[0].geometry
+    if geometry is None or not is_convolution(members(blocks)[0]):
+        return samples
+    return samples.reshape(len(samples), *geometry.input_shape, samples.shape[-1])

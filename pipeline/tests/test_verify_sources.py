@@ -101,3 +101,40 @@ def test_stack_of_blocks(x: torch.Tensor, tmp_path: Path) -> None:
     assert {difference.layer for difference in changed.differences} == {2}
     assert changed.effect is not None
     assert changed.effect.layer == 2
+
+
+def test_recurrent_network(x: torch.Tensor, tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    net = Network(2, (9, 12), 3, STEPS, recurrent=True)
+    with torch.no_grad():
+        for layer in net.layers:
+            layer.weight.mul_(2)
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    result = verify(tmp_path / "net.net", net, x, targets=("torch", "twin"))
+    assert_sound(result)
+    assert result.gap is not None
+    assert result.gap.layers[0].spike_agreement > 0.9
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["images", "flat"])
+def test_stack_of_images(flat: bool, tmp_path: Path) -> None:
+    pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    from training import block
+
+    torch.manual_seed(3)
+    images = torch.rand(4, 2, 4, 3, STEPS)
+    blocks = torch.nn.Sequential(
+        block.Conv({"steps": STEPS}, 2, 3, kernel_size=2, weight_scale=3),
+        block.Flatten(),
+        block.Recurrent({"steps": STEPS}, 18, 7, weight_scale=3, delay=[0, 1, 2, 3, 0, 1, 2]),
+        block.Readout(7, 3),
+    )
+    to_netx(blocks, tmp_path / "images.net", calibration=images)
+    samples = images.flatten(1, 3) if flat else images
+    result = verify(tmp_path / "images.net", blocks, samples, targets=("torch", "twin"))
+    assert_sound(result)
+    assert result.gap is not None
+    assert [layer.neurons for layer in result.gap.layers] == [18, 7]
+    assert result.gap.layers[0].spike_agreement > 0.9
+    assert result.gap.layers[0].v_error_mean is not None
+    assert result.gap.layers[0].v_error_mean < 0.05
