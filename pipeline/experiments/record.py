@@ -25,7 +25,7 @@ _DPI = 130
 def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     """Run an experiment; write and return its record."""
     settings.out.mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
+    began = time.monotonic() - _spent(settings.out)
     outcome = experiment.run(settings)
     record = {
         "name": experiment.name,
@@ -42,6 +42,13 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     }
     _write(settings.out, outcome, record)
     return record
+
+
+def _spent(out: Path) -> float:
+    """Seconds of the run that this one goes on with."""
+    if not (out / RESULT).is_file():
+        return 0.0
+    return float(json.loads((out / RESULT).read_text(encoding="utf-8"))["seconds"])
 
 
 def command(experiment: Experiment, settings: Settings) -> str:

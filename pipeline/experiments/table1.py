@@ -100,28 +100,43 @@ def run(settings: Settings) -> Outcome:
             rows.append(
                 Row(f"{what}, {task_name}", one.percent, paper, "%", note, not settings.quick)
             )
-            results[what] = one
+            results[f"{what}, {task_name}"] = one
             numbers[f"{task_name}/{what}"] = {**one.plain(), "rate": rate}
-    spiking = [r.percent or 0 for w, r in results.items() if "LIF " in w and "CE-" not in w]
     claims = [
         Claim(
-            "CE-LIF feedforward beats every other spiking model at equal epochs",
-            (results["CE-LIF feedforward"].percent or 0) > max(spiking),
+            f"{task_name}: CE-LIF feedforward beats every other spiking model at equal epochs",
+            _beats_other_spiking(results, task_name),
         )
+        for task_name in names
     ]
     budget = (
         f"{', '.join(names)}: {preset.recipe.epochs} epochs of batch {preset.recipe.batch} for "
         f"each of the learning rates {', '.join(f'{rate:g}' for rate in rates)}, seed 0"
     )
     notes = ["The paper's LSTM, ALIF, DEXAT, AHP, IndRNN and TCN are cited from elsewhere."]
+    if settings.quick:
+        notes.append(
+            "Widths and epochs are equal, numbers of parameters are not; most of these models need "
+            "far more epochs than this to learn."
+        )
     figure = _figure(results, rows, budget)
     return Outcome(rows, claims, budget, figure, numbers, notes)
+
+
+def _beats_other_spiking(results: dict[str, Trained], task_name: str) -> bool:
+    scores = {what: one.percent or 0.0 for what, one in results.items() if task_name in what}
+    kinds = ("feedforward", "recurrent")  # the artificial ones are neither
+    others = [
+        score for what, score in scores.items()
+        if "CE-LIF" not in what and any(kind in what for kind in kinds)
+    ]  # fmt: skip
+    return scores[f"{label('CE-LIF', False)}, {task_name}"] > max(others)
 
 
 def _figure(results: dict[str, Trained], rows: list[Row], budget: str) -> Figure:
     figure, ax = plt.subplots(figsize=(9, 1.2 + 0.42 * len(results)), layout="constrained")
     place = np.arange(len(results))
-    paper = [row.paper or 0 for row in rows[-len(results) :]]
+    paper = [row.paper or 0 for row in rows]
     ax.barh(place - 0.2, paper, 0.38, color=GREY, label="paper, MNIST")
     ours = [one.percent or 0 for one in results.values()]
     bars = ax.barh(place + 0.2, ours, 0.38, color=FLOAT, label="ours")
@@ -129,7 +144,7 @@ def _figure(results: dict[str, Trained], rows: list[Row], budget: str) -> Figure
     ax.set_yticks(place, list(results))
     ax.invert_yaxis()
     ax.set(xlabel="test accuracy, %", xlim=(0, 112))
-    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    ax.legend(frameon=False, fontsize=8, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
     ax.spines[["top", "right"]].set_visible(False)
     figure.suptitle(budget, fontsize=8)
     return figure

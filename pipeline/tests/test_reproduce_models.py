@@ -40,7 +40,7 @@ def test_backward_equations_are_autograds() -> None:
     assert 0 < gradients.backward_error() < 1e-12
 
 
-def test_gradient_shares_are_of_the_whole_and_celifs_reaches_further_than_an_lstms() -> None:
+def test_untrained_gradient_shares_are_of_the_whole_and_celifs_reaches_beyond_an_lstms() -> None:
     task = tasks.load("copy-60")
     found = {
         name: gradients.shares(
@@ -54,6 +54,16 @@ def test_gradient_shares_are_of_the_whole_and_celifs_reaches_further_than_an_lst
         assert len(share) == 80
         assert share.sum() == pytest.approx(1)
     assert gradients.early(found["CE-LIF"]) > gradients.FACTOR * gradients.early(found["LSTM"])
+
+
+def test_trained_celif_passes_more_gradient_to_early_steps_than_alif(tmp_path: Path) -> None:
+    task = tasks.load("copy-20")
+    recipe = Recipe(epochs=1, batch=128, lr=1e-2, weight_decay=0.0)
+    found, rates = gradients.compare(("CE-LIF", "ALIF"), task, (32, 32), recipe, tmp_path, 32)
+    early = {name: gradients.early(both["after"]) for name, both in found.items()}
+    assert early["CE-LIF"] > gradients.FACTOR * early["ALIF"]
+    assert early["CE-LIF"] > 2 * gradients.early(found["CE-LIF"]["before"])
+    assert all(rate > 0.02 for rate in rates.values())
 
 
 def test_spiking_output_of_the_digit_fires_most(
