@@ -22,8 +22,13 @@ from export.synapses import Shape
 from training.neuron import Neuron
 
 
-def block_stack(blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None) -> Stack:
-    """Layers of a sequence of blocks; ``x``, as the first takes it, shows them their input."""
+def block_stack(
+    blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None, shape: Shape | None = None
+) -> Stack:
+    """Layers of a sequence of blocks; ``x``, as the first takes it, shows them their input.
+
+    Without it, ``shape`` is that of the images, if the blocks have not seen any.
+    """
     modules = members(blocks)
     readout = None
     if len(modules) > 1 and isinstance(modules[-1], nn.Linear):
@@ -44,7 +49,7 @@ def block_stack(blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None) -
     modules = _copies(modules)
     if x is not None:
         _show(modules, x)
-    reader = BlockReader(_first_shape(modules[0], names[0], x))
+    reader = BlockReader(shape or _first_shape(modules[0], names[0], x))
     for module, name in zip(modules, names, strict=True):
         if not is_flatten(module):
             reader.read(module, name)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from export.checks import ModelError
+from export.layer import Layer
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer, FixedNetwork
 from export.qat_layer import Part
@@ -23,18 +23,26 @@ from training.functional import WIDTH
 
 
 class FileLayer(nn.Module):
-    """Weights, biases and temporal encoding of one CE-LIF layer."""
+    """Weights, biases and temporal encoding of one CE-LIF layer, for inputs worth ``scale``."""
 
     def __init__(self, layer: CelifLayer, scale: float) -> None:
         super().__init__()
-        unit = scales(layer.weight_exp, layer.weight.ndim) * scale
+        self.scale = scale
+        unit = scales(layer.weight_exp, layer.weight.ndim) * scale * 2.0**layer.input_exp
         self.weight = _parameter(layer.weight / unit)
+        own = layer.weight_rec
+        self.weight_rec = None if own is None else _parameter(own / scales(layer.weight_exp, 2))
         self.bias = _parameter(layer.bias * 2.0**-layer.fraction_bits)
         self.te = _encoding(layer)
 
+    def part(self) -> Part:
+        """The float tensors."""
+        te = encodings.table(self.te)
+        return Part(self.weight, self.bias, te, self.scale, WIDTH, self.weight_rec)
+
 
 class FileLayers(nn.Module):
-    """CE-LIF layers and readout of a file.
+    """CE-LIF layers and readout of a file; SLAYER's layers keep their integers.
 
     A :class:`training.Network` can be less than a file: its layers share one encoding, and one α,
     β and Θ0.
@@ -42,45 +50,39 @@ class FileLayers(nn.Module):
 
     def __init__(self, fixed: FixedNetwork) -> None:
         super().__init__()
-        plain = fixed.readout is not None and all(
-            isinstance(layer, CelifLayer)
-            and not layer.late.any()
-            and layer.weight_rec is None
-            and layer.geometry is None
-            for layer in fixed.layers
-        )
-        if not plain:
-            expected = "unshifted CELIF layers, dense and without feedback, and a readout"
-            raise ModelError.about("network", "layers", expected, "others")
         scale = fixed.encoding.scale
         self.layers = nn.ModuleList()
         for layer in fixed.layers:
-            assert isinstance(layer, CelifLayer)
-            self.layers.append(FileLayer(layer, scale))
-            scale = 1.0
+            made = FileLayer(layer, scale) if isinstance(layer, CelifLayer) else nn.Identity()
+            self.layers.append(made)
+            scale = 2.0**-layer.output_exp
         last = fixed.readout
-        assert last is not None
-        self.readout = nn.Linear(last.inputs, last.neurons)
-        self.readout.weight = _parameter(last.weight * 2.0**-last.weight_exp)
-        self.readout.bias = _parameter(last.bias * 2.0**-last.weight_exp)
+        self.readout = None if last is None else nn.Linear(last.inputs, last.neurons)
+        if last is not None and self.readout is not None:
+            self.readout.weight = _parameter(last.weight * 2.0**-last.weight_exp)
+            self.readout.bias = _parameter(last.bias * 2.0**-last.weight_exp)
 
-    def parts(self, scale: float) -> Iterator[Part]:
-        """The float tensors of every layer, for inputs in units of ``scale``."""
+    def parts(self) -> Iterator[Part | None]:
+        """The float tensors of every layer; None for one of SLAYER's."""
         for layer in self.layers:
-            yield Part(layer.weight, layer.bias, encodings.table(layer.te), scale, WIDTH)
-            scale = 1.0
+            yield layer.part() if isinstance(layer, FileLayer) else None
 
     @torch.no_grad()
     def stack(self, formats: FixedNetwork) -> Stack:
         """The layers' values, with the dynamics that their formats have."""
-        layers = []
+        layers: list[FloatLayer | Layer] = []
         for i, (layer, form) in enumerate(zip(self.layers, formats.layers, strict=True)):
-            assert isinstance(form, CelifLayer)
+            if not isinstance(form, CelifLayer):
+                layers.append(form)
+                continue
             te, turns = encoding_values(layer.te)
+            own = layer.weight_rec
             layers.append(
                 FloatLayer(
                     name=form.name,
                     weight=_numbers(layer.weight),
+                    weight_rec=None if own is None else _numbers(own),
+                    geometry=form.geometry,
                     bias=_numbers(layer.bias),
                     te=te,
                     turns=turns,
@@ -90,9 +92,13 @@ class FileLayers(nn.Module):
                     theta0=form.theta0_int * 2.0**-form.fraction_bits,
                     lag=form.lag,
                     delay_shift=form.delay_shift,
+                    delay=form.delay,
+                    input_unit=layer.scale if i else 1.0,
                 )
             )
-        readout = _numbers(self.readout.weight), _numbers(self.readout.bias)
+        readout = None
+        if self.readout is not None:
+            readout = _numbers(self.readout.weight), _numbers(self.readout.bias)
         tensors = {name: p.detach() for name, p in self.named_parameters()}
         return Stack(layers, readout, formats.steps, tensors, formats.encoding.permutation)
 

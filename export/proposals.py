@@ -83,6 +83,7 @@ class Proposals:
             te_form=ask.te_form or quarter_wave(AMPLITUDE * float(2.0**te_exp), ask.te_bits),
             fraction_bits=fraction_bits,
             bias_exp=bias_exponent(values, fraction_bits),
+            input_exp=values.input_exp(self._scale(i)),
         )
 
     def _layer(self, i: int) -> tuple[FloatLayer, Asked]:
@@ -91,9 +92,13 @@ class Proposals:
         assert ask is not None
         return values, ask
 
+    def _scale(self, i: int) -> float:
+        """What one unit of layer i's input is worth."""
+        return self.scale if i == 0 else 1.0
+
     def _weights(self, i: int, rule: str) -> Exponents:
         values, ask = self._layer(i)
-        rows = values.weight_rows(self.scale if i == 0 else 1.0)
+        rows = values.weight_rows(self._scale(i))
         exps = rules.exponents(rows, ask.weight_bits, rule, ask.per_channel)
         if np.min(exps) < loihi2.WEIGHT_EXP_MIN:
             limit = mantissa_max(ask.weight_bits) << -loihi2.WEIGHT_EXP_MIN

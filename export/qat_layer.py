@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from export.loihi2 import DECAY_ONE
 from export.model import CelifLayer
 from export.quantization import scales
 from export.scans import Run, run_layer
 from export.twin import exact_type
-from training import fused
+from training import fused, recurrent
 from training.dynamics import Params
 
 
@@ -26,6 +27,7 @@ class Part(NamedTuple):
     """The float tensors behind a layer's integers, for their gradients."""
 
     weight: torch.Tensor
+    """As the layer has it: a matrix, or kernels."""
     bias: torch.Tensor
     te: torch.Tensor
     """(row, step), of at least as many rows and steps as are used."""
@@ -33,6 +35,8 @@ class Part(NamedTuple):
     """What one unit of an input is worth."""
     width: float
     """Of the surrogate gradient."""
+    weight_rec: torch.Tensor | None = None
+    """(to, from), of a recurrent layer."""
 
 
 class Rounded(torch.autograd.Function):
@@ -51,14 +55,15 @@ class Rounded(torch.autograd.Function):
 class _IntegerScan(torch.autograd.Function):
     """The integer scan forward, the float recurrence's gradient at its states backward.
 
-    Memory is (batch, time, neuron). ``te`` and ``bias`` are there for their gradients: the scan
-    takes their mantissas from ``layer``.
+    Memory is (batch, time, neuron). ``te``, ``bias`` and the recurrent weights are there for their
+    gradients: the scan takes their mantissas from ``layer``.
     """
 
     @staticmethod
     def forward(
         ctx: Any,
         sums: torch.Tensor,
+        own: torch.Tensor | None,
         bias: torch.Tensor,
         te: torch.Tensor,
         layer: CelifLayer,
@@ -68,24 +73,38 @@ class _IntegerScan(torch.autograd.Function):
         run = run_layer(layer, sums.detach().numpy(), keep=True)
         assert run.theta is not None  # as every CELIF layer's run
         runs.append(run)
-        unit = np.float32(2.0**-layer.fraction_bits)
-        v, spikes = torch.from_numpy(run.v * unit), torch.from_numpy(run.spikes).float()
-        inside = (v - torch.from_numpy(run.theta * unit)).abs() < width
+        unit, spikes = 2.0**-layer.fraction_bits, torch.from_numpy(run.spikes).float()
+        v, theta = (torch.from_numpy(state * unit).float() for state in (run.v, run.theta))
+        inside = (v - theta).abs() < width
         flags = inside.byte() | spikes.byte() << 1
         te_unit = 2.0 ** -layer.te_shift.astype(np.float64)
-        rounded = (layer.te[:, : sums.shape[1]].T * te_unit).astype(np.float32)
+        table = layer.spread((layer.te[:, : sums.shape[1]].T * te_unit).T)
+        # What one unit of what arrives adds to V.
+        shift = layer.spread(layer.shift - layer.fraction_bits)
+        ctx.unit = torch.from_numpy(2.0 ** shift.astype(np.float64)).float()
         ctx.params = Params(layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, 0.0)
-        ctx.unit = torch.as_tensor(1 / scales(layer.weight_exp, 1)).float()
-        ctx.dtype = sums.dtype
-        ctx.save_for_backward(torch.from_numpy(rounded), v, flags)
+        ctx.dtype, ctx.recurrent = sums.dtype, layer.weight_rec is not None
+        rounded = torch.from_numpy(np.ascontiguousarray(table.T).astype(np.float32))
+        weights = []
+        if layer.weight_rec is not None:
+            values = layer.weight_rec / scales(layer.weight_exp, 2)
+            weights = [torch.from_numpy(values.astype(np.float32)), spikes]
+        ctx.save_for_backward(rounded, v, flags, *weights)
         return spikes
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        te, v, flags = ctx.saved_tensors
-        current, bias, table = fused.gradients(grads[0], te, v, flags, ctx.params.cast(np.float32))
-        return (current * ctx.unit).to(ctx.dtype), bias, table, None, None, None
+        te, v, flags, *own = ctx.saved_tensors
+        p, grad_own = ctx.params.cast(np.float32), None
+        if ctx.recurrent:
+            weight, spikes = own
+            found = recurrent.gradients(grads[0], weight, te, v, flags, spikes, p)
+            current, grad_own, bias, table = found
+        else:
+            current, bias, table = fused.gradients(grads[0], te, v, flags, p)
+        arrived = (current * ctx.unit).to(ctx.dtype)
+        return arrived, grad_own, bias, table, None, None, None
 
 
 def scan(
@@ -102,15 +121,40 @@ def scan(
     runs
         Gets the states of the scan.
     """
-    whole = torch.from_numpy(layer.weight.astype(np.float32))
-    unit = torch.as_tensor(part.scale * scales(layer.weight_exp, 2)).float()
-    weight = Rounded.apply(part.weight, whole, unit)
-    dtype = exact_type(layer, largest)
-    sums = inputs.to(dtype) @ weight.to(dtype).t()
+    sums = _sums(layer, part, inputs, exact_type(layer, largest))
+    if layer.sum_exp:
+        unit = 2.0**-layer.sum_exp
+        sums = Rounded.apply(sums, torch.floor(sums.detach() * unit), unit)
     te = part.te[: layer.rows, : inputs.shape[1]]
     if layer.te_form.hold > 1:
         te = held(te, layer.te_form.hold)
-    return _IntegerScan.apply(sums, part.bias, te.t(), layer, part.width, runs)
+    # A convolution's pixels share the rows of their channel.
+    te, bias = (rows.repeat_interleave(layer.positions, 0) for rows in (te, part.bias))
+    return _IntegerScan.apply(sums, part.weight_rec, bias, te.t(), layer, part.width, runs)
+
+
+def _sums(layer: CelifLayer, part: Part, inputs: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Exact sums of mantissas times inputs, differentiable in the weights behind them."""
+    whole = torch.from_numpy(layer.weight.astype(np.float32))
+    fine = part.scale * 2.0**layer.input_exp
+    unit = torch.as_tensor(fine * scales(layer.weight_exp, layer.weight.ndim)).float()
+    weight, g = Rounded.apply(part.weight, whole, unit).to(dtype), layer.geometry
+    if g is None:
+        return inputs.to(dtype) @ weight.t()
+    images = inputs.to(dtype).reshape(-1, *g.input_shape)
+    made = F.conv2d(images, weight, None, g.stride, g.padding, g.dilation, g.groups)
+    return made.reshape(*inputs.shape[:2], -1)
+
+
+def late(spikes: torch.Tensor, steps: np.ndarray) -> torch.Tensor:
+    """:func:`export.synapses.sent`, differentiable in the spikes (batch, time, neuron)."""
+    if not steps.any():
+        return spikes
+    columns = []
+    for train, delay in zip(spikes.unbind(2), steps.tolist(), strict=True):
+        kept = train[:, : max(train.shape[1] - delay, 0)]
+        columns.append(F.pad(kept, (train.shape[1] - kept.shape[1], 0)))
+    return torch.stack(columns, 2)
 
 
 def held(te: torch.Tensor, hold: int) -> torch.Tensor:

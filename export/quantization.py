@@ -57,13 +57,13 @@ class FloatLayer:
         finer = -round(math.log2(scale * self.input_unit))
         return min(max(finer, 0), loihi2.MESSAGE_BITS_MAX)
 
-    def folded_weight(self, scale: float) -> np.ndarray:
+    def folded_weight(self, scale: float, input_exp: int) -> np.ndarray:
         """Weights for inputs in units of ``scale``, as they become mantissas."""
-        return self.weight * (scale * self.input_unit * 2.0 ** self.input_exp(scale))
+        return self.weight * (scale * self.input_unit * 2.0**input_exp)
 
     def weight_rows(self, scale: float) -> np.ndarray:
         """All weights that share an exponent, (row, …), for inputs in units of ``scale``."""
-        rows = self.folded_weight(scale).reshape(len(self.weight), -1)
+        rows = self.folded_weight(scale, self.input_exp(scale)).reshape(len(self.weight), -1)
         return rows if self.weight_rec is None else np.hstack([rows, self.weight_rec])
 
 
@@ -79,6 +79,7 @@ class LayerFormat:
     """How a table is kept, or the quarter of a wave that a cosine is generated from."""
     fraction_bits: int
     bias_exp: int
+    input_exp: int = 0
 
     @classmethod
     def of(cls, layer: CelifLayer) -> LayerFormat:
@@ -91,6 +92,7 @@ class LayerFormat:
             te_form=form.wave if isinstance(form := layer.te_form, Cosine) else form,
             fraction_bits=layer.fraction_bits,
             bias_exp=layer.bias_exp,
+            input_exp=layer.input_exp,
         )
 
 
@@ -149,8 +151,10 @@ def integer_layer(values: FloatLayer, scale: float, form: LayerFormat) -> CelifL
     own = values.weight_rec
     return CelifLayer(
         name=values.name,
-        weight=mantissas(values.folded_weight(scale), form.weight_exp, form.weight_bits),
-        input_exp=values.input_exp(scale),
+        weight=mantissas(
+            values.folded_weight(scale, form.input_exp), form.weight_exp, form.weight_bits
+        ),
+        input_exp=form.input_exp,
         geometry=values.geometry,
         weight_rec=None if own is None else mantissas(own, form.weight_exp, form.weight_bits),
         lag=values.lag,

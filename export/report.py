@@ -75,7 +75,8 @@ class LayerReport:
             weight_exp=plain(layer.weight_exp),
             te_exp=plain(layer.te_exp),
             bias_exp=layer.bias_exp,
-            weight_error=largest(layer.weight, unit, values.folded_weight(scale)) / worth,
+            weight_error=largest(layer.weight, unit, values.folded_weight(scale, layer.input_exp))
+            / worth,
             te_error=largest(layer.te, te_unit, values.te),
             bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
             alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),

@@ -118,12 +118,28 @@ class _Recurrent(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         weight, te, v, flags, spikes = ctx.saved_tensors
-        grad_x = torch.empty_like(v)
-        grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
-        given = feedforward.arrays(grads[0].contiguous(), weight, te)
-        _backward(*given, ctx.p, *feedforward.arrays(v, flags, grad_x, grad_te))
-        grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
-        return grad_x, grad_weight, grad_x.sum((0, 1)), grad_te.sum(0), None, None
+        return (*gradients(grads[0], weight, te, v, flags, spikes, ctx.p), None, None)
+
+
+def gradients(
+    grad: torch.Tensor,
+    weight: torch.Tensor,
+    te: torch.Tensor,
+    v: torch.Tensor,
+    flags: torch.Tensor,
+    spikes: torch.Tensor,
+    p: Params,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of current, recurrent weight (to, from), bias and TE, from that of the spikes.
+
+    Memory is (batch, time, neuron), and ``flags`` are those of :func:`training.fused.gradients`.
+    """
+    grad_x = torch.empty_like(v)
+    grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
+    given = feedforward.arrays(grad.contiguous(), weight.contiguous(), te)
+    _backward(*given, p, *feedforward.arrays(v, flags, grad_x, grad_te))
+    grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
+    return grad_x, grad_weight, grad_x.sum((0, 1)), grad_te.sum(0)
 
 
 def fused(

@@ -47,6 +47,13 @@ def test_rung_0_fused_equals_reference(kind: Kind, targets: list[str]) -> None:
     assert result.values > 0
 
 
+def test_rung_2_quantised_forward_equals_twin(kind: Kind, targets: list[str]) -> None:
+    if (reason := rung(2, "torch").why_not(targets)) is not None:
+        pytest.skip(reason)
+    net, x = kind.build()
+    assert_same_trace(simulate(net, x, trace=True), backend("torch", "fixed").run(net, x))
+
+
 def test_rung_3_lava_fixed_equals_twin(kind: Kind, targets: list[str], tmp_path) -> None:
     if (reason := rung(3, "lava").why_not(targets)) is not None:
         pytest.skip(reason)
