@@ -27,28 +27,46 @@ _WARM_UP = 30
 """Steps before the clock starts: the first ones build the models."""
 
 
-def _write_ours(path: Path, shape: Shape) -> None:
-    from export import write_netx
+def _inputs(shape: Shape) -> np.ndarray:
+    """Spikes (channel, time) that both networks receive."""
+    return np.random.default_rng(0).integers(0, 2, (shape.in_features, shape.steps))
+
+
+def _write_ours(path: Path, shape: Shape) -> list[float]:
+    """Write our network; return the firing rates of its layers."""
+    from export import simulate, write_netx
+    from export.model import CelifLayer
     from export.random_nets import random_network
 
     widths = (*shape.hidden, shape.classes)
     net = random_network(np.random.default_rng(0), widths, shape.steps, channels=shape.in_features)
-    write_netx(replace(net, readout=None), path)
+    # The time of Lava's Dense grows with its spikes: a threshold at which both fire alike.
+    layers = tuple(
+        replace(layer, theta0_int=int(2.8 * layer.theta0_int))
+        for layer in net.layers
+        if isinstance(layer, CelifLayer)
+    )
+    net = replace(net, layers=layers, readout=None)
+    write_netx(net, path)
+    spikes = simulate(net, _inputs(shape)[None], trace=True).spikes or []
+    return [float(layer.mean()) for layer in spikes]
 
 
-def _write_stock(path: Path, shape: Shape) -> None:
+def _write_stock(path: Path, shape: Shape) -> list[float]:
+    """Write SLAYER's network; return the firing rates of its layers."""
     import h5py
     import torch
 
     from benchmarks.peers import SlayerCuba
 
     stack = SlayerCuba(Shape(shape.in_features, (*shape.hidden, shape.classes), 1, shape.steps, 1))
-    x, _ = shape.data()
+    x, rates = torch.from_numpy(_inputs(shape)[None]).float(), []
     with torch.no_grad(), h5py.File(path, "w") as f:
-        x = x[:1].round()
         for i, block in enumerate(stack.layers):
             x = block(x)  # a block has its shape, which is in the file, from what it has seen
             block.export_hdf5(f.create_group(f"layer/{i}"))
+            rates.append(float(x.mean()))
+    return rates
 
 
 def _work() -> float:
@@ -60,8 +78,8 @@ def _work() -> float:
     return sum(each.user + each.system for each in times)
 
 
-def _seconds_a_step(kind: str, path: str, channels: int, steps: int) -> tuple[float, float]:
-    """Build the network of a file in Lava, and time ``steps`` steps of it: on the wall, and work.
+def _seconds_a_step(kind: str, path: str, shape: Shape) -> tuple[float, float]:
+    """Build the network of a file in Lava, and time a sample's steps of it: on the wall, and work.
 
     The work of all processes together is what a busy machine leaves comparable.
     """
@@ -74,8 +92,8 @@ def _seconds_a_step(kind: str, path: str, channels: int, steps: int) -> tuple[fl
 
     from lava_procs import Network
 
-    rng = np.random.default_rng(0)
-    source = RingBuffer(data=rng.integers(0, 2, (channels, _WARM_UP + steps)))
+    steps, inputs = shape.steps, _inputs(shape)
+    source = RingBuffer(data=np.hstack([inputs[:, :_WARM_UP], inputs]))
     if kind == "celif":
         network = Network(net_config=path)
     else:
@@ -101,8 +119,10 @@ def measure(
             import lava.lib.dl.netx  # noqa: F401
         except ImportError as error:
             return f"not run: {error}"
-        _write_ours(paths["celif"], shape)
-        _write_stock(paths["lif"], shape)
+        rates = {
+            "celif": _write_ours(paths["celif"], shape),
+            "lif": _write_stock(paths["lif"], shape),
+        }
         found: dict[str, list[list[float]]] = {name: [] for name in paths}
 
         def timed(name: str) -> Callable[[], None]:
@@ -121,6 +141,7 @@ def measure(
     return {
         "celif_seconds_a_step": float(celif[0]),
         "lif_seconds_a_step": float(lif[0]),
+        "firing_rates": rates,
         "seconds_and_work_a_step": found,
         "times_lif": float(celif[0] / lif[0]),
         "work_times_lif": float(celif[1] / lif[1]),
@@ -130,5 +151,5 @@ def measure(
 
 if __name__ == "__main__":
     name, path, channels, steps = sys.argv[1:]
-    seconds = _seconds_a_step(name, path, int(channels), int(steps))
+    seconds = _seconds_a_step(name, path, Shape(in_features=int(channels), steps=int(steps)))
     sys.stdout.write("\n" + json.dumps(seconds) + "\n")

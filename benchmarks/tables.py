@@ -161,10 +161,15 @@ def show_lava_step(result: dict[str, Any] | str, judged: bool) -> None:
     if isinstance(result, str):
         console.print(f"a step of CE-LIF in Lava: {result}")
         return
+    rates = {
+        name: " ".join(f"{rate:.0%}" for rate in each)
+        for name, each in result["firing_rates"].items()
+    }
     console.print(
         f"a step in Lava, four layers of one kind: CE-LIF "
-        f"{result['celif_seconds_a_step'] * 1e3:.2f} ms, stock LIF "
-        f"{result['lif_seconds_a_step'] * 1e3:.2f} ms, {result['times_lif']:.2f} times as long "
+        f"{result['celif_seconds_a_step'] * 1e3:.2f} ms (firing rates {rates['celif']}), stock LIF "
+        f"{result['lif_seconds_a_step'] * 1e3:.2f} ms ({rates['lif']}), "
+        f"{result['times_lif']:.2f} times as long "
         f"(target ≤ {lava_step.TARGET:g}; of the processors' time: "
         f"{result['work_times_lif']:.2f})  {verdict(result['passed'], judged)}"
     )
