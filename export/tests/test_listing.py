@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from export import cuba, fixed_point, listing, programs, sigma_delta
@@ -45,6 +45,7 @@ def test_celif_listing_computes_the_step(
     st.integers(-1, DECAY_ONE - 1), st.integers(0, DECAY_ONE), st.integers(0, (1 << 17) - 1),
     st.integers(-4096, 4095),
 )  # fmt: skip
+@example(0, 0, 0, 1 << 17, DECAY_ONE - 1, 0, 0, 0)  # U of exactly 2²³, which does not wrap
 def test_cuba_listing_computes_the_step(u, v, s, acc, du, dv, vth, bias_mant):
     p = cuba.CubaParams(du, dv, vth, bias_mant << 6)
     expected = cuba.step(acc, cuba.CubaState(u, v, s), p)
@@ -61,6 +62,7 @@ def test_cuba_listing_computes_the_step(u, v, s, acc, du, dv, vth, bias_mant):
     st.sampled_from([0, 12]), st.integers(0, 1 << 8),
     st.integers(-4096, 4095),
 )  # fmt: skip
+@example(0, 0, 0, 1, 12, 1, 0)  # a change of exactly the threshold, which is sent
 def test_sigma_delta_listing_computes_the_step(sigma, act, residue, acc, shift, vth, bias_mant):
     p = sigma_delta.SigmaDeltaParams(shift, bias_mant << 12, vth << 12)
     expected = sigma_delta.step(acc, sigma_delta.SigmaDeltaState(sigma, act, residue, 0), p)
