@@ -15,7 +15,7 @@ from export.quantization import FloatLayer, LayerFormat
 from export.stacks import Stack
 from export.te import block_means, quarter_wave
 from training.encodings import AMPLITUDE
-from training.scaling import EXPONENT_MAX, exponent, mantissa_max
+from training.scaling import exponent, mantissa_max
 
 READOUT = "readout"
 
@@ -73,17 +73,21 @@ class Proposals:
         te_exp = self.of(self.te_places[i], plan[self.te_places[i]])
         if isinstance(te_exp, np.ndarray):
             te_exp = te_exp[: len(values.weight)]
+        input_exp = values.input_exp(self._scale(i))
         weight_exp = self.of(i, plan[i])
-        fitting = np.minimum(weight_exp, EXPONENT_MAX)
+        if isinstance(weight_exp, np.ndarray):
+            # Sums of more fractional bits than F are shifted right, those of all rows alike: a row
+            # of small weights must not cost the others theirs.
+            weight_exp = np.minimum(weight_exp, max(fraction_bits - input_exp, weight_exp.min()))
         return LayerFormat(
             weight_bits=ask.weight_bits,
-            weight_exp=fitting if isinstance(weight_exp, np.ndarray) else int(fitting),
+            weight_exp=weight_exp,
             te_bits=ask.te_bits,
             te_exp=te_exp,
             te_form=ask.te_form or quarter_wave(AMPLITUDE * float(2.0**te_exp), ask.te_bits),
             fraction_bits=fraction_bits,
             bias_exp=bias_exponent(values, fraction_bits),
-            input_exp=values.input_exp(self._scale(i)),
+            input_exp=input_exp,
         )
 
     def _layer(self, i: int) -> tuple[FloatLayer, Asked]:

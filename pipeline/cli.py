@@ -24,6 +24,7 @@ from pipeline.commands.chip import fit, golden
 from pipeline.commands.demo import demo
 from pipeline.commands.doctor import doctor
 from pipeline.commands.exporting import export, inspect
+from pipeline.commands.finetuning import finetune
 from pipeline.commands.reproduce import reproduce
 from pipeline.commands.running import run, simulate
 from pipeline.commands.training import evaluate, train
@@ -32,6 +33,7 @@ from pipeline.commands.verifying import report, verify
 COMMANDS = (
     demo,
     train,
+    finetune,
     evaluate,
     export,
     inspect,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -135,25 +136,26 @@ def _epoch_line(progress: trainer.Progress) -> None:
 
 def show_export(report: ExportReport) -> None:
     """Print the formats and errors of an export."""
-    table = Table(
-        title=f"{escape(str(report.path))}  ({report.file_bytes:,} bytes)", title_justify="left"
-    )
-    names = ("layer", "shape", "F", "range", "headroom", "weight", "TE", "TE bytes", "bias")
+    say(f"{report.path}  ({report.file_bytes:,} bytes)")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    names = ("layer", "shape", "F", "range", "room", "weights", "±", "TE", "±", "TE bytes")
     for name in names:
-        table.add_column(name, justify="right" if name != "layer" else "left")
+        table.add_column(name, justify="right" if name != "layer" else "left", overflow="fold")
     for layer in report.layers:
         table.add_row(
             escape(layer.name),
             f"{layer.neurons}×{layer.inputs}",
             str(layer.fraction_bits),
             "proven" if layer.proven else "calibrated",
-            f"{layer.headroom_bits:.1f} bits",
-            f"{layer.weight_bits} bits ±{layer.weight_error:.1e}",
-            f"{layer.te_bits} bits ±{layer.te_error:.1e}",
-            f"{layer.te_encoding} {layer.te_bytes:,}",
-            f"±{layer.bias_error:.1e}",
+            f"{layer.headroom_bits:.1f}",
+            f"{layer.weight_bits} bits",
+            f"{layer.weight_error:.0e}",
+            f"{layer.te_bits} bits",
+            f"{layer.te_error:.0e}",
+            f"{layer.te_bytes:,}",
         )
     console.print(table)
     for layer in report.layers:
         if not layer.proven:
             say(f"{layer.name}: not proven: {layer.verdict}")
+    say("F: fraction bits of V and Θ; room: bits to the end of the register; ±: largest errors")

@@ -20,7 +20,7 @@ _CELIF = (
 )  # fmt: skip
 COLUMNS = {
     "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
-    "F": "fraction_bits", "W exp": "weight_exp", "TE": "te_encoding", "TE exp": "te_exp",
+    "F": "fraction_bits", "W exp": "weight_exp", "TE exp": "te_exp",
     "α": "alpha_mant", "β": "beta_mant", "Θ0": "theta0_int",
 }  # fmt: skip
 KEY = (
@@ -88,4 +88,8 @@ def show(about: dict[str, Any]) -> None:
     for layer in about["layers"]:
         table.add_row(*map(escape, cells(layer)))
     console.print(table)
+    for layer in about["layers"]:
+        held = f", each value for {layer['te_hold']} steps" if layer.get("te_hold", 1) > 1 else ""
+        if held or layer.get("te_encoding", "table") != "table":
+            say(f"{layer['name']}: TE as {layer['te_encoding']}{held}")
     say(KEY)

@@ -8,6 +8,18 @@ from typing import Annotated
 import typer
 
 from pipeline import console
+from pipeline.commands.format_options import (
+    DEFAULTS,
+    FractionBits,
+    InputBits,
+    PerChannel,
+    Rule,
+    TeBits,
+    TeEncoding,
+    TeHold,
+    WeightBits,
+    formats,
+)
 from pipeline.commands.options import Data, Json, Net, answer
 from training import tasks
 
@@ -15,24 +27,45 @@ from training import tasks
 def export(
     source: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="From celif train.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="netx file to write.")],
-    weight_bits: Annotated[int, typer.Option(min=2, max=8)] = 8,
-    te_bits: Annotated[int, typer.Option(min=2, max=16)] = 8,
+    weight_bits: WeightBits = "8",
+    te_bits: TeBits = "8",
+    per_channel: PerChannel = False,
+    rule: Rule = "best",
+    te_encoding: TeEncoding = None,
+    te_hold: TeHold = 1,
+    input_bits: InputBits = 8,
+    fraction_bits: FractionBits = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Export a checkpoint to netx; the training samples of its task calibrate the formats."""
-    from export import to_netx
+    """Export a checkpoint to netx; the training samples of its task calibrate the formats.
+
+    One that celif finetune made has its formats already, and is exported in them.
+    """
+    from export import QuantizedNetwork, to_netx
     from training import checkpoint
 
-    net = checkpoint.load(source)
-    task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
-    report = to_netx(
-        net,
-        output,
-        calibration=task.train.x,
+    chosen = formats(
         weight_bits=weight_bits,
         te_bits=te_bits,
+        per_channel=per_channel,
+        rule=rule,
+        te_encoding=te_encoding,
+        te_hold=te_hold,
+        input_bits=input_bits,
+        fraction_bits=fraction_bits,
     )
+    net = checkpoint.load_module(source)
+    if isinstance(net, QuantizedNetwork):
+        if chosen != formats(**DEFAULTS):
+            raise ValueError(
+                f"{source}: expected no options of formats, which celif finetune has fixed, got "
+                "some; leave them out"
+            )
+        report = to_netx(net, output)
+    else:
+        task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
+        report = to_netx(net, output, calibration=task.train.x, **chosen)
     console.show_export(report)
     answer(report.to_dict(), as_json)
 

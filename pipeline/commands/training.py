@@ -11,7 +11,7 @@ import typer
 from pipeline import console
 from pipeline.commands.options import Data, Json, Samples, answer
 from training import augment as augmentation
-from training import presets, recipe, tasks
+from training import encodings, presets, recipe, tasks
 
 _FROM_PRESET = "Default: the preset's."
 
@@ -34,6 +34,10 @@ def train(
         bool | None, typer.Option(help="All hidden layers but the last feed back to themselves.")
     ] = None,
     beta: Annotated[float | None, typer.Option(help="Decay of the threshold.")] = None,
+    te: Annotated[
+        str | None,
+        typer.Option(help=f"Temporal encoding: {', '.join(encodings.NAMES)}; default table."),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help=_FROM_PRESET)] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Samples a step, in all.")] = None,
     lr: Annotated[float | None, typer.Option(help="(Peak) learning rate.")] = None,
@@ -91,7 +95,10 @@ def train(
             **{"decay_every": decay_every, "weight_decay": weight_decay, "clip": clip},
             **{"augment": augment, "average": average, "patience": patience, "seed": seed},
         },
-        {"recurrent": recurrent, "beta": beta, "dropout": dropout, "tied_dropout": tied_dropout},
+        {
+            **{"recurrent": recurrent, "beta": beta, "te": te},
+            **{"dropout": dropout, "tied_dropout": tied_dropout},
+        },
     )
     if download and data is not None:
         tasks.download(data)
@@ -111,7 +118,7 @@ def evaluate(
     samples: Samples = None,
     as_json: Json = False,
 ) -> None:
-    """Test accuracy: of a checkpoint in float, of a netx file in the integer twin."""
+    """Test accuracy: of a checkpoint as it was trained, of a netx file in the integer twin."""
     from training import checkpoint
 
     if task is None:
@@ -134,14 +141,15 @@ def evaluate(
 
 def _measure(model: Path, test: tasks.Split, objective: tasks.Objective) -> dict[str, Any]:
     """What a file of either kind gets right."""
-    from export import read_netx
+    from export import QuantizedNetwork, read_netx
     from pipeline.samples import run_twin
     from training import checkpoint, trainer
 
     if model.suffix == ".pt":
         net = checkpoint.load_module(model)
         score = trainer.evaluate(net, test, objective=objective)
-        return {"kind": "float", objective.name: score}
+        kind = "quantised" if isinstance(net, QuantizedNetwork) else "float"
+        return {"kind": kind, objective.name: score}
     if objective is not tasks.CLASS:
         raise ValueError(
             f"{model}: expected a task of classes to judge a netx file by, got one of "
