@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,10 +87,15 @@ def _quantized(net: QuantizedNetwork) -> tuple[Stack, FixedNetwork, list[Choice 
         choice = None
         if isinstance(layer, CelifLayer):
             given = Arriving(input_range, None)
-            _, choice = fraction_bits.forced(lambda _, own=layer: own, layer.fraction_bits, given)
+            _, choice = fraction_bits.forced(_always(layer), layer.fraction_bits, given)
         choices.append(choice)
         input_range = layer.output_range
     return stack, replace(fixed, digests=digests(stack)), choices
+
+
+def _always(layer: CelifLayer) -> Callable[[int], CelifLayer]:
+    """The layer as it is, whatever number of fractional bits is asked for."""
+    return lambda fraction_bits: layer
 
 
 def convert(
