@@ -27,8 +27,6 @@ class Case:
     """Fields to overwrite in every layer."""
     sample_steps: int | None = None
     saturates: bool = False
-    no_qat: str = ""
-    """Words of the error by which quantisation-aware networks refuse it; none: they run it."""
 
     def build(self) -> tuple[FixedNetwork, np.ndarray]:
         """Draw networks until one fires in every layer as the ladder wants it."""
@@ -81,7 +79,7 @@ CASES = (
         sample_steps=23,
     ),
     Case("few-fraction-bits", (15, 8), 40, options={"fraction_bits": 6}),
-    Case("shifted", (12, 9, 5), 30, samples=4, options={"delay_shift": True}, no_qat="unshifted"),
+    Case("shifted", (12, 9, 5), 30, samples=4, options={"delay_shift": True}),
     Case("short-sample", (12, 9), 50, sample_steps=31),
     Case("no-decay", (10, 6), 40, registers={"alpha_mant": 0, "beta_mant": 0}),
     Case("least-decay", (10, 6), 40, registers={"alpha_mant": 4095, "beta_mant": 4095}),

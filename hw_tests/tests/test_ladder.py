@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from export import FixedNetwork, ModelError, Trace, quantize, read_netx, simulate, to_netx
+from export import FixedNetwork, Trace, quantize, read_netx, simulate, to_netx
 from hw_tests.backends import run_quantised
 from hw_tests.ladder import RUNGS, climb, rung
 from hw_tests.plain import run_plain
@@ -69,11 +69,7 @@ def test_rung_0_fused_equals_reference(built: Built, targets: list[str]) -> None
 def test_rung_2_quantised_forward_equals_twin(built: Built, targets: list[str]) -> None:
     if (reason := rung(2, "torch").why_not(targets)) is not None:
         pytest.skip(reason)
-    if built.case.no_qat:
-        with pytest.raises(ModelError, match=built.case.no_qat):
-            run_quantised(built.net, built.x)
-    else:
-        assert_same_trace(built.twin, run_quantised(built.net, built.x))
+    assert_same_trace(built.twin, run_quantised(built.net, built.x))
 
 
 def test_rung_3_lava_fixed_equals_twin(built: Built, targets: list[str]) -> None:
