@@ -42,18 +42,6 @@ DEFAULTS: dict[str, Any] = {
 }
 """Of the options above."""
 
-DEFAULTS: dict[str, Any] = {
-    "weight_bits": "8",
-    "te_bits": "8",
-    "per_channel": False,
-    "rule": "best",
-    "te_encoding": None,
-    "te_hold": 1,
-    "input_bits": 8,
-    "fraction_bits": None,
-}
-"""Of the options above."""
-
 
 def formats(**given: Any) -> dict[str, Any]:
     """Arguments of :class:`export.Formats`, from the options of a command."""
