@@ -9,13 +9,12 @@ what is there is not made again.
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shlex
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,11 +25,11 @@ import typer
 
 from benchmarks import fidelity_page, folds, machine
 from benchmarks.folds import Fold
-from benchmarks.tuning import Tuning, tune
 from export import QuantizedNetwork, quantize, read_netx, simulate, to_netx
 from training.files import atomic_file
 from training.memory import keep_freed_memory
-from training.trainer import evaluate
+from training.network import Network
+from training.trainer import Recipe, evaluate
 
 WEIGHT_BITS = (8, 6, 5, 4)
 TE_BITS = (16, 8, 6, 4, 3, 2)
@@ -38,6 +37,8 @@ FRACTION_BITS = (6, 8, 10, 12, 14, 16, None)
 """None: what the export chooses by itself."""
 
 TUNED_BITS = ((4, 4),)
+TUNING = Recipe(epochs=15, batch=64, lr=1e-3, warmup=0.0)
+"""Of fine-tuning; networks that are quantisation-aware drop nothing out."""
 
 Results = dict[str, Any]
 
@@ -76,31 +77,32 @@ def count(fold: Fold, cell: Cell, tuned: QuantizedNetwork | None = None) -> Resu
     }
 
 
-def count_tuned(fold: Fold, bits: tuple[int, int], tuning: Tuning, seed: int) -> Results:
+def count_tuned(fold: Fold, bits: tuple[int, int], recipe: Recipe) -> Results:
     """The same of a network that was fine-tuned with its integers in the forward pass."""
     aware = quantize(fold.net, fold.train.x, weight_bits=bits[0], te_bits=bits[1])
-    tune(aware, fold.train, tuning, seed)
+    folds.train_on(fold, aware, recipe, f"w{bits[0]}te{bits[1]}")
     return count(fold, Cell(*bits, None), aware)
 
 
-def float_tuned(fold: Fold, tuning: Tuning, seed: int) -> int:
+def float_tuned(fold: Fold, recipe: Recipe) -> int:
     """Hits of the float network after the same fine-tuning: what of its gain is not the bits'."""
-    net = copy.deepcopy(fold.net)
-    tune(net, fold.train, tuning, seed)
+    net = Network(**{**fold.net.config, "dropout": 0.0})
+    net.load_state_dict(fold.net.state_dict())
+    folds.train_on(fold, net, recipe, "float")
     return round(evaluate(net, fold.test) * len(fold.test))
 
 
 class Record:
     """The results so far, in a file that is always whole."""
 
-    def __init__(self, path: Path, tuning: Tuning):
+    def __init__(self, path: Path):
         self.path = path
-        self.content: Results = {"tuning": asdict(tuning), "seeds": {}}
+        self.content: Results = {"tuning": asdict(TUNING), "seeds": {}}
         if path.exists():
             self.content = json.loads(path.read_text())
-            if self.content["tuning"] != asdict(tuning):
+            if self.content["tuning"] != asdict(TUNING):
                 raise typer.BadParameter(
-                    f"{path}: expected results of {asdict(tuning)}, found "
+                    f"{path}: expected results of {asdict(TUNING)}, found "
                     f"{self.content['tuning']}; choose another --out or delete the file"
                 )
 
@@ -115,7 +117,7 @@ class Record:
             draft.write_text(json.dumps(self.content, indent=1) + "\n")
 
 
-def run_seed(seed: int, out: Path, record: Record, tuning: Tuning) -> None:
+def run_seed(seed: int, out: Path, record: Record) -> None:
     """Train a seed's network, or take it as it is, and fill in what is missing about it."""
     found = record.of(seed)
     cells = [cell for cell in CELLS if cell.key not in found["cells"]]
@@ -128,10 +130,11 @@ def run_seed(seed: int, out: Path, record: Record, tuning: Tuning) -> None:
     for cell in cells:
         found["cells"][cell.key] = count(fold, cell)
     record.save()
+    recipe = replace(TUNING, seed=seed)
     for pair in bits:
-        found["tuned"][Cell(*pair, None).key] = count_tuned(fold, pair, tuning, seed)
+        found["tuned"][Cell(*pair, None).key] = count_tuned(fold, pair, recipe)
         record.save()
-    found["float_tuned"] = float_tuned(fold, tuning, seed)
+    found["float_tuned"] = float_tuned(fold, recipe)
     record.save()
     sys.stderr.write(f"seed {seed}: float {found['float']} of {found['samples']}\n")
 
@@ -143,13 +146,12 @@ def main(
 ) -> None:
     """Train, export and test whatever has no result yet; write the page."""
     keep_freed_memory()
-    tuning = Tuning()
     out.mkdir(parents=True, exist_ok=True)
-    record = Record(out / "results.json", tuning)
+    record = Record(out / "results.json")
     record.content["machine"] = machine.describe()
     record.content["command"] = shlex.join(["python", "-m", "benchmarks.fidelity", *sys.argv[1:]])
     for seed in range(repeats * folds.FOLDS):
-        run_seed(seed, out, record, tuning)
+        run_seed(seed, out, record)
     study = fidelity_page.Study(record.content, repeats)
     fidelity_page.write(study, docs)
     sys.stdout.write(study.verdicts() + "\n")

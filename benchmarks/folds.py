@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
+from torch import nn
 
 from pipeline.demo import DROPOUT, HIDDEN, RECIPE
 from training import tasks
@@ -15,6 +16,8 @@ from training.tasks import Split, Task
 from training.trainer import Recipe, Trainer, start
 
 FOLDS = 5
+
+Net = TypeVar("Net", bound=nn.Module)
 
 
 def fold(task: Task, index: int) -> tuple[Task, Split, Split]:
@@ -34,11 +37,13 @@ def fold(task: Task, index: int) -> tuple[Task, Split, Split]:
 
 
 class Fold(NamedTuple):
-    """A trained network, what it was trained on and what it has not seen."""
+    """A trained network, what it was trained on, what it has not seen, and where its run lies."""
 
     net: Network
+    task: Task
     train: Split
     test: Split
+    folder: Path
 
 
 def train(seed: int, folder: Path, recipe: Recipe = RECIPE) -> Fold:
@@ -49,6 +54,17 @@ def train(seed: int, folder: Path, recipe: Recipe = RECIPE) -> Fold:
     task, train, test = fold(tasks.load("digits"), seed % FOLDS)
     recipe = replace(recipe, seed=seed)
     net = start(task, HIDDEN, recipe, dropout=DROPOUT)
-    training = Trainer(net, task, recipe, folder / f"seed-{seed}")
+    home = folder / f"seed-{seed}"
+    return Fold(_trained(net, task, recipe, home), task, train, test, home)
+
+
+def train_on(fold: Fold, net: Net, recipe: Recipe, name: str) -> Net:
+    """``net`` trained further on the fold's images, in a folder ``name`` of the fold's own."""
+    return _trained(net, fold.task, recipe, fold.folder / name)
+
+
+def _trained(net: Net, task: Task, recipe: Recipe, folder: Path) -> Net:
+    training = Trainer(net, task, recipe, folder)
     training.resume()
-    return Fold(training.run(), train, test)
+    training.run()
+    return net

@@ -21,8 +21,9 @@ from pipeline.commands.chip_options import (
 from pipeline.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from pipeline.verify import Verification
-    from training import Network
 
 DEFAULT_TARGETS = "torch,twin,lava"
 
@@ -44,7 +45,7 @@ class _Climbed(NamedTuple):
     result: Verification
     x: np.ndarray
     y: np.ndarray | None
-    source: Network | None
+    source: nn.Module | None
     about: dict[str, Any]
     """Of the checkpoint: its task, its history."""
 
@@ -68,7 +69,7 @@ def _climb(
     if task is None and file is None:
         task = about.get("task")
     x, y = inputs.load(task, data, file, samples)
-    source = None if against is None else checkpoint.load(against)
+    source = None if against is None else checkpoint.load_module(against)
     targets = [n.strip() for n in (target or DEFAULT_TARGETS).split(",") if n.strip()]
     console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")
     result = climb(net, source, x, y, targets=targets, lava_samples=lava_samples)

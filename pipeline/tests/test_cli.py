@@ -99,6 +99,17 @@ def test_strict_verify_ends_with_1_on_an_alarm(
     assert end_of(*arguments, *options, "--strict").code == 1
 
 
+def test_verify_knows_fine_tuned_checkpoints(run_folder: Path, tmp_path: Path) -> None:
+    tuned = answer("finetune", run_folder / "run" / "last.pt", "--out", tmp_path, "--epochs", 1)
+    answer("export", tuned["checkpoint"], "-o", tmp_path / "tuned.net")
+    said = answer(
+        *("verify", tmp_path / "tuned.net", "--against", tuned["checkpoint"]),
+        *("--samples", 20, "--target", "torch,twin"),
+    )
+    assert said["source"]["equal"]
+    assert said["gap"]["accuracy_fixed"] > 0.3
+
+
 def test_report_writes_a_page_of_the_verification(run_folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     said = answer(
