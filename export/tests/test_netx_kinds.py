@@ -104,3 +104,17 @@ def test_image_before_a_dense_layer_must_be_flattened(path):
             f.move(f"layer/{i + 1}", f"layer/{i}")
     with pytest.raises(NetxError, match="/layer/1/type: expected flatten before it"):
         read_netx(path)
+
+
+def test_file_of_version_2_is_still_read_and_runs_as_ever():
+    """Made from ``kinds_networks``; to be kept as it is."""
+    x = np.arange(2 * 24 * 4).reshape(2, 24, 4) * 5 % 13
+    trace = simulate(Path(__file__).parent / "data" / "version-2.net", x, trace=True)
+    assert trace.logits[0].tolist() == [-1271, -2023, 3222]
+    assert [int(np.abs(s.astype(int)).sum()) for s in trace.spikes] == [72, 52, 301952, 24]
+    assert [int(np.abs(v.astype(int)).sum()) for v in trace.v] == [
+        15402065,
+        222749,
+        50413568,
+        2567537,
+    ]
