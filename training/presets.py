@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from training import tasks
 from training.recipe import Recipe
 
 
@@ -64,4 +65,7 @@ def get(name: str) -> Preset:
     kind, _, steps = name.partition("-")
     if kind in ("adding", "copy") and steps.isdecimal():
         return _adding(int(steps)) if kind == "adding" else _copy(max(2, int(steps)))
-    raise ValueError(f"preset: expected one of {', '.join(NAMES)}, got {name!r}")
+    raise ValueError(
+        f"preset: expected a task, one of {', '.join(tasks.NAMES)}, or a preset, one of "
+        f"{', '.join(NAMES)}, got {name!r}"
+    )

@@ -23,7 +23,10 @@ from training import tasks, trainer
         (("simulate", "no.net", "--task", "digits"), "no.net: /: expected a netx HDF5 file"),
         (("simulate", "no.net"), "expected either --task or --input"),
         (("evaluate", "no.pt"), "no.pt: expected a checkpoint, found no such file"),
-        (("train", "--task", "cifar"), "expected one of digits, seq-mnist, ps-mnist, got 'cifar'"),
+        (
+            ("train", "--task", "cifar"),
+            "a task, one of digits, seq-mnist, ps-mnist, adding-T, copy-T",
+        ),
         (("train", "--hidden", "a,b"), "--hidden: expected numbers such as 64,88,88"),
         (("train", "--task", "seq-mnist"), "expected --data DIR"),
     ],

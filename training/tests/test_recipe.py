@@ -124,5 +124,5 @@ def test_presets_are_the_papers():
     assert presets.get("adding-800").recipe.lr == 5e-4
     for name in presets.NAMES:
         assert "mnist" in name or tasks.load(presets.get(name).task).steps > 0
-    with pytest.raises(ValueError, match=r"preset: expected one of digits, .* got 'mnist'"):
+    with pytest.raises(ValueError, match=r"preset: expected a task, .* got 'mnist'"):
         presets.get("mnist")
