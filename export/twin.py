@@ -35,12 +35,17 @@ def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
     return torch.float32 if exact and worst < 1 << 24 else torch.float64
 
 
+def _in_bytes(inputs: np.ndarray) -> bool:
+    """Whether they are spikes, to be added up by kernels, which there are."""
+    return inputs.dtype == spike_sums.SPIKES and compiled.AVAILABLE
+
+
 def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
     """Exact sums (batch, time, neuron) of weights times inputs; of spikes in bytes as integers.
 
     Without what a recurrent layer feeds back to itself, and before they are shifted right.
     """
-    if layer.geometry is None and inputs.dtype == spike_sums.SPIKES:
+    if layer.geometry is None and _in_bytes(inputs):
         return spike_sums.sums(layer.weight, inputs, layer.largest_sum(1))
     dtype = exact_type(layer, largest_input)
     return synapses.sums(layer.weight, layer.geometry, inputs, dtype)
@@ -63,8 +68,10 @@ def _chunk(net: FixedNetwork, x: np.ndarray, keep: bool) -> tuple[np.ndarray, li
         run = run_layer(layer, arriving_sums(layer, inputs, largest), keep)
         inputs, largest = synapses.sent(run.spikes, layer.late), max(map(abs, layer.output_range))
         runs.append(run)
-    spiked = inputs.dtype == spike_sums.SPIKES
-    counts = spike_sums.counts(inputs) if spiked else inputs.sum(1, dtype=np.float64).astype(int)
+    if _in_bytes(inputs):
+        counts = spike_sums.counts(inputs)
+    else:
+        counts = inputs.sum(1, dtype=np.float64).astype(np.int64)
     if net.readout is None:
         return counts, runs
     return counts @ net.readout.weight.T + net.readout.bias * x.shape[2], runs

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from export import spike_sums
+from export import simulate, spike_sums
+from export.random_nets import random_network
+from training import compiled
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.6, 1.0])
@@ -43,3 +45,17 @@ def test_counts_are_sums_over_time(rng):
     found = spike_sums.counts(spikes)
     np.testing.assert_array_equal(found, spikes.sum(1))
     assert found.max() > np.iinfo(spike_sums.SPIKES).max
+
+
+def test_twin_multiplies_without_numba_to_the_same(rng, monkeypatch):
+    net = random_network(rng, (6, 9, 5), 30)
+    x = rng.integers(0, 16, (3, 2, 30))
+    expected = simulate(net, x, trace=True)
+    assert all(0.02 < spikes.mean() < 0.95 for spikes in expected.spikes)
+    monkeypatch.setattr(compiled, "AVAILABLE", False)
+    monkeypatch.setattr(spike_sums, "sums", None)
+    with pytest.warns(UserWarning, match="numba is not installed"):
+        found = simulate(net, x, trace=True)
+    np.testing.assert_array_equal(found.logits, expected.logits)
+    for a, b in zip(found.v, expected.v, strict=True):
+        np.testing.assert_array_equal(a, b)
