@@ -38,7 +38,7 @@ td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
 td:first-child, td.n {{ white-space: nowrap; }}
 .equal {{ color: #1a7f4b; font-weight: 600; }} .DIFFERS {{ color: #c0262d; font-weight: 700; }}
 .not {{ color: #8a6d00; }} small {{ color: #5c636e; }}
-svg {{ max-width: 100%; height: auto; margin-top: .8rem; }}
+svg {{ width: 100%; height: auto; margin-top: .8rem; }}
 </style></head><body>{body}</body></html>
 """
 
