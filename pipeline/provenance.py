@@ -7,10 +7,9 @@ follows from them and the floats is made anew. What then differs was changed, or
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
 from export.blocks import block_stack
 from export.exporter import digests
+from export.netx_synapses import FLATTEN
 from export.stacks import Stack, network_stack, requantise_all
 from hw_tests.trace import Difference, compare
 from pipeline.floats import Source
@@ -38,12 +38,8 @@ class DatasetDifference:
     found: Any
     mismatches: int
     values: int
-
-    @property
-    def layer(self) -> int | None:
-        """The layer it belongs to, if it belongs to one."""
-        parts = self.dataset.split("/")
-        return int(parts[2]) if parts[1] == "layer" else None
+    layer: int | None
+    """The network's layer that it belongs to, if it belongs to one."""
 
     @property
     def step(self) -> int | None:
@@ -103,22 +99,22 @@ def examine(fixed: FixedNetwork, source: Source, x: np.ndarray, graded: np.ndarr
         changes; SLAYER's blocks learn their shape from them.
     """
     expected = quantise_again(source, fixed, x)
-    ours, theirs = _datasets(expected), _datasets(fixed)
-    differences = tuple(_differences(ours, theirs))
+    held = contents(expected).datasets
+    found = tuple(differences(expected, fixed))
     other = sorted(
         name
         for name in (expected.digests.keys() | fixed.digests.keys() if fixed.digests else ())
         if expected.digests.get(name) != fixed.digests.get(name)
     )
     effect = None
-    if differences:
+    if found:
         traces = (simulate(net, graded, trace=True) for net in (expected, fixed))
         effect = compare(*traces).first
     return Provenance(
-        datasets=len(ours.keys() | theirs.keys()),
-        values=sum(values.size for values in ours.values()),
-        mismatches=sum(difference.mismatches for difference in differences),
-        differences=differences,
+        datasets=len(held),
+        values=sum(values.size for values in held.values()),
+        mismatches=sum(difference.mismatches for difference in found),
+        differences=found,
         other_floats=tuple(other),
         effect=effect,
     )
@@ -155,47 +151,74 @@ def check_same_shape(stack: Stack, fixed: FixedNetwork) -> None:
         )
 
 
-def _datasets(network: FixedNetwork) -> dict[str, np.ndarray]:
-    """Every dataset of the network's file by path, but the sums of the floats."""
-    found: dict[str, np.ndarray] = {}
+class Contents(NamedTuple):
+    """Every dataset of a network's file by path, but the sums of the floats."""
 
-    def collect(group: h5py.Group, path: str) -> None:
+    datasets: dict[str, np.ndarray]
+    layers: dict[str, int]
+    """The layer of each dataset that has one; what flattens images is in the file no layer."""
+
+
+def contents(network: FixedNetwork) -> Contents:
+    """What the network's file holds."""
+    datasets: dict[str, np.ndarray] = {}
+    layers: dict[str, int] = {}
+
+    def collect(group: h5py.Group, path: str, layer: int | None = None) -> None:
         for name, item in group.items():
+            place = f"{path}/{name}"
             if isinstance(item, h5py.Group):
-                collect(item, f"{path}/{name}")
-            else:
-                found[f"{path}/{name}"] = np.asarray(item[()])
+                collect(item, place, layer)
+            elif not place.startswith("/celif/source/"):
+                datasets[place] = np.asarray(item[()])
+                if layer is not None:
+                    layers[place] = layer
 
     with tempfile.TemporaryDirectory(prefix="celif-") as folder:
-        path = Path(folder) / "again.net"
-        write_netx(network, path)
-        with h5py.File(path, "r") as f:
-            for name in ("celif", "layer"):  # the tables of /te hang in their layers, too
-                collect(f[name], f"/{name}")
-    for i, layer in enumerate(network.layers):
-        if (te := f"/layer/{i}/{_TE}") in found:
-            found[te] = found[te][: layer.weight.shape[0]]  # of a table that wider layers share
-    return {name: found[name] for name in found if not name.startswith("/celif/source/")}
+        file = Path(folder) / "again.net"
+        write_netx(network, file)
+        with h5py.File(file, "r") as f:
+            collect(f["celif"], "/celif")
+            number = 0  # the tables of /te hang in their layers, too
+            for place in sorted(f["layer"], key=int):
+                flatten = f[f"layer/{place}/type"][0] == FLATTEN.encode()
+                collect(f[f"layer/{place}"], f"/layer/{place}", None if flatten else number)
+                number += not flatten
+    for place, i in layers.items():
+        if place.endswith(_TE):
+            rows = len(network.layers[i].weight)
+            datasets[place] = datasets[place][:rows]  # of a table that wider layers share
+    return Contents(datasets, layers)
 
 
-def _differences(
-    expected: dict[str, np.ndarray], found: dict[str, np.ndarray]
-) -> Iterator[DatasetDifference]:
-    for name in sorted(expected.keys() | found.keys()):
-        ours, theirs = expected.get(name), found.get(name)
-        if ours is None or theirs is None or ours.shape != theirs.shape:
-            shape, other = ("none" if v is None else f"shape {v.shape}" for v in (ours, theirs))
-            size = max(v.size for v in (ours, theirs) if v is not None)
-            yield DatasetDifference(name, (), shape, other, mismatches=size, values=size)
-            continue
-        differs = np.atleast_1d(ours != theirs)
-        if differs.any():
-            index = tuple(np.argwhere(differs)[0].tolist()) if ours.ndim else ()
-            yield DatasetDifference(
-                name,
-                index,
-                ours[index].item(),
-                theirs[index].item(),
-                int(differs.sum()),
-                ours.size,
-            )
+def differences(expected: FixedNetwork, found: FixedNetwork) -> list[DatasetDifference]:
+    """Every dataset in which the files of two networks differ, in the order of the layers."""
+    ours, theirs = contents(expected), contents(found)
+    layers = {**theirs.layers, **ours.layers}
+    names = [*ours.datasets, *(name for name in theirs.datasets if name not in ours.datasets)]
+    each = (
+        _difference(name, ours.datasets.get(name), theirs.datasets.get(name), layers.get(name))
+        for name in names
+    )
+    return [difference for difference in each if difference is not None]
+
+
+def _difference(
+    name: str, ours: np.ndarray | None, theirs: np.ndarray | None, layer: int | None
+) -> DatasetDifference | None:
+    if ours is None or theirs is None or ours.shape != theirs.shape:
+        shape, other = ("none" if v is None else f"shape {v.shape}" for v in (ours, theirs))
+        size = max(v.size for v in (ours, theirs) if v is not None)
+        return DatasetDifference(name, (), shape, other, size, size, layer)
+    differs = np.atleast_1d(ours != theirs)
+    if not differs.any():
+        return None
+    index = tuple(np.argwhere(differs)[0].tolist()) if ours.ndim else ()
+    values = _plain(ours[index]), _plain(theirs[index])
+    return DatasetDifference(name, index, *values, int(differs.sum()), ours.size, layer)
+
+
+def _plain(value: np.generic) -> Any:
+    """A value of a dataset as JSON and a message have it."""
+    found = value.item()
+    return found.decode() if isinstance(found, bytes) else found

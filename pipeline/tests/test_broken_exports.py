@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-from export import fixed_point, simulate, to_netx
+from export import fixed_point, read_netx, simulate, to_netx
 from export.fixed_point import IntParams, State
 from export.loihi2 import DECAY_BITS
 from export.model import CelifLayer, Encoding, FixedNetwork
+from export.random_stacks import Part, random_stack
+from export.te import Cosine
 from hw_tests import ladder
 from hw_tests.trace import Difference
 from pipeline import verify
+from pipeline.provenance import differences
 from pipeline.verify import Verification
 from training import Network, checkpoint
 
@@ -132,6 +137,27 @@ def test_any_register_off_by_one_is_found(
     assert (difference.dataset, difference.layer) == (f"/{dataset}", layer)
     assert source.effect is not None
     assert source.effect.layer == layer
+
+
+def test_words_are_compared_as_words(path: Path) -> None:
+    expected = read_netx(path)
+    first, second = expected.layers
+    assert isinstance(first, CelifLayer)
+    wave = Cosine(np.zeros(first.rows, np.int64), np.array([0]))
+    other = replace(first, te_form=wave, te=0 * first.te)
+    found = differences(expected, replace(expected, layers=(other, second)))
+    words = {difference.dataset: difference for difference in found}["/layer/0/neuron/teEncoding"]
+    assert (words.expected, words.found) == ("table", "cosine")
+    assert json.loads(json.dumps(asdict(words)))["found"] == "cosine"
+
+
+def test_layers_are_numbered_without_what_flattens(rng: np.random.Generator) -> None:
+    parts = (Part(2, kernel=(2, 2)), Part(3))
+    net = random_stack(rng, parts, STEPS, shape=(1, 3, 3))
+    dense = net.layers[1]
+    other = replace(dense, weight=dense.weight - np.sign(dense.weight))
+    (found,) = differences(net, replace(net, layers=(net.layers[0], other)))
+    assert (found.dataset, found.layer) == ("/layer/2/weight", 1)
 
 
 def test_other_checkpoint_is_found_by_its_floats(path: Path, net: Network, x: torch.Tensor) -> None:
