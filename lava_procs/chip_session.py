@@ -237,6 +237,11 @@ def check_layers(fixed: FixedNetwork, hybrid: bool) -> None:
                 f"{layer.name}: expected spiking neurons, found sigma-delta ones, which Lava's "
                 "stock Process does not reset between samples; run it with target lava"
             )
+        if layer.delay is not None and after is not None and after.sum_exp:
+            raise ModelError(
+                f"{layer.name} delay: expected none before {after.name}, whose synapses shift "
+                "their sums, and on a chip those of each delay apart; run it with target lava"
+            )
         # A shift takes one step's spikes into the next sample, which CELIF and Readout ignore.
         ignored = layer.delay is None and layer.weight_rec is None and not _is_cuba(after)
         if _is_cuba(layer) and layer.gap and not ignored:

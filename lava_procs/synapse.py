@@ -61,16 +61,20 @@ def input_synapse(
             num_message_bits=message_bits,
         )
     else:
-        process = _stock(layer, layer.matrix, message_bits, delay, sparse or conv is not None)
+        exp, sparse = -layer.sum_exp, sparse or conv is not None
+        process = _stock(layer, layer.matrix, exp, message_bits, delay, sparse)
     return Synapse(process, dense_exp)
 
 
-def own_synapse(layer: Layer, sparse: bool) -> AbstractProcess:
-    """The synapses by which a recurrent layer hears itself: spikes, whatever its input is."""
+def own_synapse(layer: Layer, sparse: bool, fixed_only: bool = False) -> AbstractProcess:
+    """The synapses by which a recurrent layer hears itself: spikes, whatever its input is.
+
+    In fixed point stock ones will always do: ``fixed_only`` is for a chip, which has no others.
+    """
     assert layer.weight_rec is not None  # of a recurrent layer
-    if layer.input_exp == 0:
-        return _stock(layer, layer.weight_rec, 0, None, sparse)
-    # Its sums have another exponent than the others.
+    if layer.input_exp == 0 or fixed_only:
+        return _stock(layer, layer.weight_rec, layer.own_shift, 0, None, sparse)
+    # Its sums have another exponent than the others, which Lava's float Dense would not know.
     dense_exp = _factor(layer) + layer.sum_exp
     return Synapses(weights=layer.weight_rec, exp=layer.own_shift, dense_exp=dense_exp)
 
@@ -86,13 +90,19 @@ def _factor(layer: Layer) -> int:
 
 
 def _stock(
-    layer: Layer, weight: np.ndarray, message_bits: int, delay: np.ndarray | None, sparse: bool
+    layer: Layer,
+    weight: np.ndarray,
+    exp: int,
+    message_bits: int,
+    delay: np.ndarray | None,
+    sparse: bool,
 ) -> AbstractProcess:
+    """Lava's synapses, which shift their sums left by ``exp``, or right if it is negative."""
     weight = weight.astype(np.int32) << _factor(layer)
     options: dict[str, Any] = {
         "num_weight_bits": WEIGHT_BITS,
         "num_message_bits": message_bits,
-        "weight_exp": -_factor(layer) - layer.sum_exp,
+        "weight_exp": exp - _factor(layer),
     }
     if delay is None:
         kind = Sparse if sparse else Dense

@@ -65,7 +65,8 @@ class Network(hdf5.Network):
         :mod:`lava_procs.hosted.process`.
     stock_neurons
         Run CUBA layers as Lava's LIFReset, which has an on-chip model but is not silent between
-        samples, instead of :class:`lava_procs.CUBA`. Files of ours only.
+        samples, instead of :class:`lava_procs.CUBA`, and recurrent layers by synapses that are
+        right in fixed point only. Files of ours only.
 
     Attributes
     ----------
@@ -187,7 +188,7 @@ class Network(hdf5.Network):
         synapse = input_synapse(layer, largest, message_bits, delay, self.sparse_fc_layer)
         own = None
         if layer.weight_rec is not None:
-            own = own_synapse(layer, self.sparse_fc_layer)
+            own = own_synapse(layer, self.sparse_fc_layer, fixed_only=self._stock)
         neuron = self._neuron(i, layer, synapse.dense_exp)
         bits = _message_bits(layer)
         return Block(layer=layer, synapse=synapse, own=own, neuron=neuron, output_message_bits=bits)

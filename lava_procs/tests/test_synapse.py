@@ -42,6 +42,10 @@ def test_stock_synapses_serve_where_they_are_exact(rng, part, options, given, ki
 def test_own_spikes_beside_graded_inputs_need_synapses_of_ours(rng, bits, kind):
     net = random_stack(rng, [Part(4, recurrent=True)], 5, bits=bits)
     assert type(own_synapse(net.layers[0], sparse=False)) is kind
+    on_chip = own_synapse(net.layers[0], sparse=False, fixed_only=True)
+    assert type(on_chip) is Dense
+    # Weights are twice their mantissas.
+    assert on_chip.proc_params["weight_exp"] == net.layers[0].own_shift - 1
 
 
 def sums(process, model, arrivals):
