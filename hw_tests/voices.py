@@ -8,7 +8,7 @@ from export import FixedNetwork, Trace
 from export.loihi2 import CURRENT_SHIFT
 from export.model import CelifLayer, CubaLayer, Layer, SigmaDeltaLayer
 from export.te import Cosine
-from hw_tests import oracle
+from hw_tests import oracle, oracle_synapses
 
 _CELIF_REGISTERS = ("alpha_mant", "beta_mant", "theta0_int", "bias_exp")
 
@@ -22,7 +22,7 @@ def run_oracle(net: FixedNetwork, x: np.ndarray) -> Trace:
         inputs: oracle.Matrix = sample.tolist()
         for layer, done in zip(net.layers, runs, strict=True):
             done.append(_oracle_layer(layer, inputs))
-            inputs = oracle.late(done[-1]["s"], _oracle_lateness(layer))
+            inputs = oracle_synapses.late(done[-1]["s"], _oracle_lateness(layer))
         if net.readout is None:
             logits.append([sum(spikes) for spikes in inputs])
         else:
@@ -88,7 +88,7 @@ def _oracle_weight(layer: Layer) -> oracle.Matrix:
     if g is None:
         return layer.weight.tolist()
     kernels = layer.weight.tolist()
-    return oracle.convolution(
+    return oracle_synapses.convolution(
         kernels, list(g.input_shape), g.stride, g.padding, g.dilation, g.groups
     )
 

@@ -13,6 +13,7 @@ from lava.lib.dl.slayer.axon import Delay
 from lava.lib.dl.slayer.block import base
 from lava.lib.dl.slayer.synapse import layer as synapse
 
+from training import checks
 from training.neuron import Neuron
 from training.readout import Readout
 
@@ -22,15 +23,7 @@ DELAY_MAX = 62
 """SLAYER's longest axonal delay."""
 
 Pair = int | tuple[int, int]
-
-
-def _sizes(owner: str, **sizes: object) -> None:
-    for name, size in sizes.items():
-        if not isinstance(size, int):
-            raise ValueError(
-                f"{owner} {name}: expected a whole number, got {size!r}; flatten images before "
-                "a dense block, pass them as they are to block.Conv"
-            )
+Delays = bool | int | Sequence[int] | torch.Tensor
 
 
 class _Block:
@@ -49,22 +42,33 @@ class _Block:
                 "too: take the mean of the output"
             )
 
-    def _delay(self, delay: bool | int | Sequence[int] | torch.Tensor, rows: int) -> Delay | None:
+    def _require_widths(self, **widths: object) -> None:
+        for name, width in widths.items():
+            if not isinstance(width, int):
+                raise ValueError(
+                    f"{self._owner} {name}: expected a whole number, got {width!r}; flatten images "
+                    "before a dense block, pass them as they are to block.Conv"
+                )
+
+    def _delay(self, delay: Delays, rows: int) -> Delay | None:
         """SLAYER's axonal delay: learnable, or fixed at what is given."""
         if delay is False or delay is None:
             return None
         made = Delay(max_delay=DELAY_MAX)
         if delay is True:
             return made
-        steps = torch.as_tensor(delay).detach().float().expand(rows).clone()
-        if (steps != steps.floor()).any() or not 0 <= steps.min() <= steps.max() <= DELAY_MAX:
-            raise ValueError(
-                f"{self._owner} delay: expected True, or whole steps 0..{DELAY_MAX} for all or for "
-                f"each of {rows}, got {delay}"
-            )
+        steps = checks.whole_steps(f"{self._owner} delay", delay, rows, DELAY_MAX)
         made.delay = torch.nn.Parameter(steps, requires_grad=False)
         made.init = True
         return made
+
+    def _complete(self: Any, kind: Any, rows: int, pre_hook_fx: Any, delay: Any) -> None:
+        """Make what SLAYER's base class has only collected the arguments of."""
+        self.neuron = Neuron.of(self._owner, self.neuron_params, rows)
+        hook = pre_hook_fx or self.neuron.quantize_weight
+        self.synapse = kind(**{**self.synapse_params, "pre_hook_fx": hook})
+        self.delay = self._delay(delay, rows)
+        del self.synapse_params, self.neuron_params
 
     def export_hdf5(self, handle: Any) -> None:
         """Write the block as a netx layer that owns its TE table.
@@ -97,7 +101,7 @@ class Dense(_Block, base.AbstractDense):
         Whether the output moves one step later, SLAYER's habit. The default is the paper's
         timing, without.
     count_log
-        SLAYER's event count; not supported, and refused.
+        SLAYER's event count; refused.
     """
 
     def __init__(
@@ -108,13 +112,13 @@ class Dense(_Block, base.AbstractDense):
         weight_scale: float = 1,
         weight_norm: bool = False,
         pre_hook_fx: Any = None,
-        delay: bool | int | Sequence[int] | torch.Tensor = False,
+        delay: Delays = False,
         delay_shift: bool = False,
         mask: torch.Tensor | None = None,
         count_log: bool = False,
     ) -> None:
         self._refuse(count_log)
-        _sizes(self._owner, in_neurons=in_neurons, out_neurons=out_neurons)
+        self._require_widths(in_neurons=in_neurons, out_neurons=out_neurons)
         if mask is not None and weight_norm:
             raise ValueError(
                 f"{self._owner} mask: expected none with weight_norm, which undoes it in SLAYER's "
@@ -124,11 +128,7 @@ class Dense(_Block, base.AbstractDense):
             neuron_params, in_neurons, out_neurons, weight_scale, weight_norm,
             delay_shift=delay_shift, mask=mask,
         )  # fmt: skip
-        self.neuron = Neuron.of(self._owner, neuron_params, out_neurons)
-        self.synapse_params["pre_hook_fx"] = pre_hook_fx or self.neuron.quantize_weight
-        self.synapse = synapse.Dense(**self.synapse_params)
-        self.delay = self._delay(delay, out_neurons)
-        del self.synapse_params, self.neuron_params
+        self._complete(synapse.Dense, out_neurons, pre_hook_fx, delay)
 
 
 class Recurrent(_Block, base.AbstractRecurrent):
@@ -153,12 +153,12 @@ class Recurrent(_Block, base.AbstractRecurrent):
         weight_norm: bool = False,
         pre_hook_fx: Any = None,
         requires_grad: bool = True,
-        delay: bool | int | Sequence[int] | torch.Tensor = False,
+        delay: Delays = False,
         delay_shift: bool = False,
         count_log: bool = False,
     ) -> None:
         self._refuse(count_log)
-        _sizes(self._owner, in_neurons=in_neurons, out_neurons=out_neurons)
+        self._require_widths(in_neurons=in_neurons, out_neurons=out_neurons)
         # A copy, because SLAYER writes into the dictionary that it gets.
         super().__init__(
             dict(neuron_params), in_neurons, out_neurons, weight_scale, weight_norm,
@@ -219,7 +219,7 @@ class Conv(_Block, base.AbstractConv):
         weight_scale: float = 1,
         weight_norm: bool = False,
         pre_hook_fx: Any = None,
-        delay: bool | int | Sequence[int] | torch.Tensor = False,
+        delay: Delays = False,
         delay_shift: bool = False,
         count_log: bool = False,
     ) -> None:
@@ -228,12 +228,8 @@ class Conv(_Block, base.AbstractConv):
             neuron_params, in_features, out_features, kernel_size, stride, padding, dilation,
             groups, weight_scale, weight_norm, delay_shift=delay_shift,
         )  # fmt: skip
-        self.neuron = Neuron.of(self._owner, neuron_params, out_features)
-        self.synapse_params["pre_hook_fx"] = pre_hook_fx or self.neuron.quantize_weight
-        self.synapse = synapse.Conv(**self.synapse_params)
-        self.delay = self._delay(delay, out_features)
+        self._complete(synapse.Conv, out_features, pre_hook_fx, delay)
         self.input_shape: torch.Size | None = None
-        del self.synapse_params, self.neuron_params
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Spikes (batch, channel, row, column, time); remembers the images' shape for export."""
@@ -263,7 +259,7 @@ class Pool(Conv):
         padding: Pair = 0,
         dilation: Pair = 1,
         weight_scale: float = 1,
-        delay: bool | int | Sequence[int] | torch.Tensor = False,
+        delay: Delays = False,
         delay_shift: bool = False,
     ) -> None:
         super().__init__(

@@ -59,3 +59,15 @@ def sequence(
             f"{name}: expected {dtype} like the network's parameters, got {x.dtype}; "
             f"use x.to({dtype})"
         )
+
+
+def whole_steps(name: str, value: object, count: int, longest: int) -> torch.Tensor:
+    """Steps, one for all or one for each of ``count``, as a tensor of whole numbers."""
+    steps = torch.as_tensor(value).detach().float()
+    fits = steps.ndim == 0 or steps.shape == (count,)
+    if not fits or (steps != steps.floor()).any() or not 0 <= steps.min() <= steps.max() <= longest:
+        raise ValueError(
+            f"{name}: expected True, or whole steps 0..{longest} for all or for each of {count}, "
+            f"got {value}"
+        )
+    return steps.expand(count).clone()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from export import ModelError
 from export.synapses import Geometry, Shape, extremes, matrix, sent, sums
 from export.tests.strategies import hypothesis_settings, seeds
-from hw_tests import oracle
+from hw_tests.oracle_synapses import convolution
 
 
 @st.composite
@@ -37,13 +37,11 @@ def convolutions(draw):
 
 @hypothesis_settings
 @given(convolutions(), seeds)
-def test_convolution_is_the_oracles(convolution, seed):
-    weight, g = convolution
+def test_convolution_is_the_oracles(drawn, seed):
+    weight, g = drawn
     g.check("layer", weight)
     expected = np.array(
-        oracle.convolution(
-            weight.tolist(), list(g.input_shape), g.stride, g.padding, g.dilation, g.groups
-        )
+        convolution(weight.tolist(), list(g.input_shape), g.stride, g.padding, g.dilation, g.groups)
     )
     assert expected.shape == (g.output_shape(weight).size, g.input_shape.size)
     np.testing.assert_array_equal(matrix(weight, g), expected)

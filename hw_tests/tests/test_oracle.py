@@ -4,14 +4,13 @@ import pytest
 
 from hw_tests.oracle import (
     celif_layer,
-    convolution,
     cuba_layer,
-    late,
     readout,
     rz,
     saturate,
     sigma_delta_layer,
 )
+from hw_tests.oracle_synapses import convolution, late
 from hw_tests.tests.worked import MAX, WORKED_CASES, WorkedCase
 from hw_tests.tests.worked_cuba import WORKED_CUBA_CASES, WorkedCubaCase
 
