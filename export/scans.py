@@ -13,7 +13,7 @@ from export.layer import Layer
 from export.loihi2 import STATE_MAX
 from export.model import CelifLayer, CubaLayer, SigmaDeltaLayer
 from export.sigma_delta import SigmaDeltaParams, SigmaDeltaState
-from export.spike_sums import SPIKES
+from export.spike_sums import SPIKES, SUMS
 from training import compiled, recurrent
 from training.recurrent import feed_back
 
@@ -129,6 +129,8 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
     ``keep`` is for V and Θ of every step; of a sigma-delta layer, V is σ and spikes are messages.
     """
     batch, steps, neurons = acc.shape
+    if acc.dtype != np.int16:  # a kernel for each type would take seconds to compile
+        acc = acc.astype(SUMS, copy=False)
     spikes = np.empty(acc.shape, SPIKES if layer.output_range == (0, 1) else np.float32)
     v = np.empty((batch, steps if keep else 1, neurons), np.int32)
     saturated = np.zeros(batch, np.int64)

@@ -15,6 +15,9 @@ from training import compiled
 SPIKES = np.uint8
 """Type of an array of zeros and ones."""
 
+SUMS = np.int32
+"""Type of synaptic sums: Lava's own, and a network whose sums could pass it is refused."""
+
 _prange = compiled.parallel_range()
 
 
@@ -63,10 +66,9 @@ def sums(weight: np.ndarray, spikes: np.ndarray, largest: int) -> np.ndarray:
     """Sums (batch, time, neuron) of ``weight`` (neuron, input) where there are ``spikes``.
 
     Those are (batch, time, input). ``largest`` bounds the magnitude of every sum, partial ones
-    included; it decides whether the result has 16, 32 or 64 bits.
+    included, and so decides whether they have 16 bits or those of :data:`SUMS`.
     """
-    types = (np.int16, np.int32, np.int64)
-    dtype = next(each for each in types if largest <= np.iinfo(each).max)
+    dtype = np.int16 if largest <= np.iinfo(np.int16).max else SUMS
     out = np.empty((*spikes.shape[:2], len(weight)), dtype)
     _sums(np.ascontiguousarray(weight.T, dtype=dtype), spikes, out)
     return out

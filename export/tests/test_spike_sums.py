@@ -20,24 +20,14 @@ def test_sums_are_those_of_the_product(rng, rate, inputs):
     assert found.any() == (rate > 0)
 
 
-# The sum of three weights, just inside and just outside of what 16 and 32 bits hold.
-WIDTHS = {
-    "16-bits": ((1 << 15) - 1, np.int16),
-    "17-bits": (1 << 15, np.int32),
-    "32-bits": ((1 << 31) - 1, np.int32),
-    "33-bits": (1 << 31, np.int64),
-}
-
-
+# The sum of three weights, at the end of what is added in 16 bits, beyond it, and the largest.
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "negative"])
-@pytest.mark.parametrize(("largest", "dtype"), WIDTHS.values(), ids=WIDTHS.keys())
-def test_sums_are_as_wide_as_the_largest(largest, dtype, sign):
+@pytest.mark.parametrize("largest", [(1 << 15) - 1, 1 << 15, (1 << 31) - 1])
+def test_sums_have_room_for_the_largest(largest, sign):
     part = largest // 3
     weight = sign * np.array([[part, part, largest - 2 * part, 0]])
     spikes = np.ones((1, 1, 4), spike_sums.SPIKES)
-    found = spike_sums.sums(weight, spikes, largest)
-    assert found.dtype == dtype
-    assert found.item() == sign * largest
+    assert spike_sums.sums(weight, spikes, largest).item() == sign * largest
 
 
 def test_counts_are_sums_over_time(rng):
