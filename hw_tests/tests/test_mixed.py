@@ -62,6 +62,7 @@ def exported(
     return blocks, read_netx(tmp_path / "mixed.net"), x
 
 
+@pytest.mark.parametrize("exported", [True], ids=["shifted"], indirect=True)
 def test_mixed_stack_twin_equals_lava(
     exported: tuple[torch.nn.ModuleList, FixedNetwork, torch.Tensor], targets: list[str]
 ) -> None:
