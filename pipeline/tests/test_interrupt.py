@@ -22,7 +22,11 @@ def test_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path: Path) -> Non
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     home = Path(pipeline.__file__).parent.parent
-    code = "from pipeline.cli import main; main()"
+    # A shell's background jobs, and what they start, ignore Ctrl-C unless told otherwise.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from pipeline.cli import main; main()"
+    )
     command = [sys.executable, "-c", code, "run", "net.net", "--input", "x.npy", "--samples", "400"]
     celif = psutil.Popen(
         command,
