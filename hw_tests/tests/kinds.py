@@ -17,12 +17,11 @@ LEAST_RATE, LARGEST_RATE = 0.03, 0.9
 
 @dataclass(frozen=True)
 class Kind:
-    """Layers to draw, the input they hear, and whether Lava runs them in float, too."""
+    """Layers to draw, and the input they hear."""
 
     name: str
     parts: tuple[Part, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    in_float: bool = True
     samples: int = 3
 
     def build(self) -> tuple[FixedNetwork, np.ndarray]:
@@ -64,20 +63,17 @@ KINDS = (
             Part(4),
         ),
         {"shape": IMAGE, "bits": 1},
-        in_float=False,
     ),
     Kind(
         "one-neuron-per-input",
         (Part(3, kernel=(1, 1), options={"groups": 3}), Part(6)),
         {"shape": (3, 2, 2), "bits": 10, "signed": True},
-        in_float=False,
     ),
     # Sums of 16-bit messages leave the 24 bits of Lava's Conv.
     Kind(
         "images-of-16-bits",
         (Part(3, kernel=(3, 3)), Part(4)),
         {"shape": (2, 4, 5), "bits": 16, "signed": True},
-        in_float=False,
     ),
     # lava-dl's issue 372: recurrent synapses that hear spikes as graded input, or the reverse. Sums
     # of so many bits are shifted right by the synapses, those of either kind.
@@ -106,7 +102,6 @@ KINDS = (
             Part(4, recurrent=True),
         ),
         {"shape": IMAGE, "bits": 1},
-        in_float=False,
     ),
     Kind(
         "sigma-delta",
@@ -117,6 +112,5 @@ KINDS = (
         "sigma-delta-images",
         (Part(2, SDNN, kernel=(2, 2)), Part(3, CUBA, kernel=(2, 2)), Part(4), Part(3, SDNN)),
         {"shape": (1, 4, 4), "bits": 1, "classes": 0},
-        in_float=False,
     ),
 )

@@ -63,7 +63,6 @@ def test_rung_3_lava_fixed_equals_twin(kind: Kind, targets: list[str], tmp_path)
     assert_same_trace(simulate(net, x, trace=True), backend("lava", "fixed").run(again, x))
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k.in_float], ids=lambda k: k.name)
 def test_rung_1_lava_float_equals_torch(kind: Kind, targets: list[str]) -> None:
     if (reason := rung(1, "lava").why_not(targets)) is not None:
         pytest.skip(reason)
