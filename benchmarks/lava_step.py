@@ -116,7 +116,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         paths = {name: Path(folder) / f"{name}.net" for name in ("celif", "lif")}
         try:
-            import lava.lib.dl.netx  # noqa: F401
+            import lava_procs  # noqa: F401  (which imports Lava whatever ran before)
         except ImportError as error:
             return f"not run: {error}"
         rates = {
