@@ -1,16 +1,14 @@
 """Sums of the weights whose inputs spike: exact, in 16 bits where that is proven to be enough.
 
-A product with a matrix of spikes would multiply mostly by zero. Here the rows of weights that
-count are added up, four at a time; with 8-bit weights they hold sixteen to a vector register.
+With 8-bit weights a vector register then holds sixteen of them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from training import compiled
+from training import compiled, scans, sparse
+from training.sparse import add_rows
 
 SPIKES = np.uint8
 """Type of an array of zeros and ones."""
@@ -21,34 +19,17 @@ SUMS = np.int32
 _prange = compiled.parallel_range()
 
 
-@compiled.jitable
-def _add_up(weight: Any, spikes: Any, active: Any, out: Any) -> None:
-    """Set ``out`` to the sum of the rows of ``weight`` (input, neuron) whose inputs spike."""
-    # No branch on a spike: which inputs fire cannot be predicted.
-    count = 0
-    for m in range(len(spikes)):
-        active[count] = m
-        count += spikes[m]
-    out[:] = 0
-    fours = count - count % 4
-    for i in range(0, fours, 4):
-        a, b = weight[active[i]], weight[active[i + 1]]
-        c, d = weight[active[i + 2]], weight[active[i + 3]]
-        for n in range(len(out)):
-            out[n] += a[n] + b[n] + c[n] + d[n]
-    for i in range(fours, count):
-        a = weight[active[i]]
-        for n in range(len(out)):
-            out[n] += a[n]
-
-
-@compiled.kernel(__file__)
+@compiled.kernel(__file__, sparse.__file__, scans.__file__)
 def _sums(weight, spikes, out):  # type: ignore[no-untyped-def]
     batch, steps, inputs = spikes.shape
     for b in _prange(batch):
         active = np.zeros(inputs + 1, np.int64)
         for t in range(steps):
-            _add_up(weight, spikes[b, t], active, out[b, t])
+            count = 0
+            for m in range(inputs):  # without a branch, as in training.sparse
+                active[count] = m
+                count += spikes[b, t, m]
+            add_rows(weight, active, count, out[b, t])
 
 
 @compiled.kernel(__file__)

@@ -225,13 +225,14 @@ def layers(
         _check_bias(f"biases[{i}]", bias, x, len(weight))
         inputs = len(weight)
     p, width = _parameters(alpha, beta, theta0, width)
-    drop = Dropout.draw(checks.scalar("dropout", dropout, 0, 1, open_high=True), tied_dropout)
+    dropout = checks.scalar("dropout", dropout, 0, 1, open_high=True)
+    drop = Dropout.draw(dropout if len(weights) > 1 else 0, tied_dropout)
     chosen, used = _choose(backend, x), te[: max(map(len, weights)), : x.shape[2]]
     if chosen == "fused":
         return fused.layers(x, weights, biases, used, p, width, drop, counts)
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         current = F.linear(x.transpose(1, 2), weight).transpose(1, 2)
         x = BACKENDS[chosen](current, used[: len(weight)], p, width, bias)
-        if i == 0 and drop is not None and len(weights) > 1:
+        if i == 0 and drop is not None:
             x = x * drop.mask(*x.shape).to(x)
     return x.sum(-1) if counts else x

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from training import fused, scans
+from training import fused, scans, sparse
 from training.blocks import GROUPS, blocks
 from training.dropout import Dropout
 from training.functional import BACKENDS, layers
@@ -45,10 +45,13 @@ OPTIONS = {
 }
 
 
+@pytest.mark.parametrize("below", [0.0, 1.1], ids=["products", "rows-added"])
 @pytest.mark.parametrize("batch", [1, 3, 4, 22], ids="B{}".format)
 @pytest.mark.parametrize("channels", [1, 3], ids="C{}".format)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-def test_fused_layers_equal_one_after_the_other(rng, batch, channels, options):
+def test_fused_layers_equal_one_after_the_other(rng, monkeypatch, batch, channels, options, below):
+    for name in ("FORWARD_BELOW", "BACKWARD_BELOW"):
+        monkeypatch.setattr(sparse, name, below)
     x = torch.from_numpy(rng.normal(0.4, 1, (batch, channels, 30))).requires_grad_()
     tensors = parameters(rng, channels)
     found, found_grads = run("fused", x, tensors, **options)
@@ -61,6 +64,32 @@ def test_fused_layers_equal_one_after_the_other(rng, batch, channels, options):
         # Sums of some thousand products, relative to the largest of the gradients.
         tolerance = 1e-11 * theirs.abs().max().item()
         torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance)
+
+
+def test_one_layer_has_nothing_to_drop(rng):
+    x = torch.from_numpy(rng.normal(0.4, 1, (6, 2, 30))).requires_grad_()
+    tensors = parameters(rng, 2, (7,))
+    dropped, plain = run("fused", x, tensors, dropout=0.5), run("fused", x, tensors)
+    assert plain[0].any()
+    assert torch.equal(dropped[0], plain[0])
+    assert all(map(torch.equal, dropped[1], plain[1]))
+
+
+def test_way_to_multiply_follows_the_firing_rate(rng, monkeypatch):
+    taken = []
+    for name in ("product", "add_outer"):
+        kernel = getattr(sparse, name)
+        monkeypatch.setattr(sparse, name, lambda *a, k=kernel, n=name: taken.append(n) or k(*a))
+    x = torch.from_numpy(rng.normal(0.4, 1, (6, 2, 30))).requires_grad_()
+    tensors = parameters(rng, 2)
+    for bias, expected in ((-9, {"product", "add_outer"}), (9, set())):
+        with torch.no_grad():
+            tensors[-1].zero_()  # thresholds stay where they are
+            for each in tensors[3:6]:
+                each.fill_(bias)  # all are silent, then all fire
+        taken.clear()
+        run("fused", x, tensors)
+        assert set(taken) == expected
 
 
 def test_fused_layers_read_no_uninitialised_memory(rng, monkeypatch):
