@@ -14,9 +14,10 @@ from torch.nn import functional as F
 
 from training.tasks.task import WHOLE, Batch, Source
 
-NAMES = ("none", "shift", "affine")
-SHIFT = 2
+NAMES = ("none", "nudge", "shift", "affine")
+SHIFTS = {"nudge": 1, "shift": 2}
 """Pixels that an image moves at most, to each side."""
+SHIFT = max(SHIFTS.values())
 ANGLE, SCALE = math.radians(10), 0.1
 """Of ``"affine"``: the largest turn, and the largest change of size."""
 
@@ -51,8 +52,8 @@ class Augmented:
         rng = np.random.default_rng([3, seed, epoch, step])
         count = min(size, len(self) - step * size)
         images = x.reshape(len(x), -1, *self._image)
-        if self._kind == "shift":
-            moved = shifted(images, rng.integers(-SHIFT, SHIFT + 1, (count, 2))[part])
+        if most := SHIFTS.get(self._kind):
+            moved = shifted(images, rng.integers(-most, most + 1, (count, 2))[part])
         else:
             moved = turned(images, rng.uniform(-1, 1, (count, 4))[part])
         return moved.reshape(x.shape), y

@@ -39,8 +39,8 @@ class Recipe:
         Decay of a moving average of the weights, e.g. 0.999, which is then what is validated,
         saved and returned; 0 for none.
     augment
-        ``"shift"`` moves each training image by up to two pixels, afresh every time;
-        ``"affine"`` turns, scales and moves it; ``"none"``.
+        ``"nudge"`` moves each training image by up to one pixel, ``"shift"`` by up to two, afresh
+        every time; ``"affine"`` turns, scales and moves it; ``"none"``.
     """
 
     epochs: int = 40

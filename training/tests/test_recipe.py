@@ -33,7 +33,7 @@ BAD = {
         {"schedule": "linear"},
         "recipe schedule: expected one of cosine, .* got 'linear'",
     ),
-    "augment": ({"augment": "mirror"}, "recipe augment: expected one of none, shift, .* 'mirror'"),
+    "augment": ({"augment": "mirror"}, "recipe augment: expected one of none, nudge, .* 'mirror'"),
     "epochs": ({"epochs": 0}, "recipe epochs: expected a number from 1 up, got 0"),
     "patience": ({"patience": 0}, "recipe patience: expected a number from 1 up, got 0"),
     "average": ({"average": 1.0}, r"recipe average: expected a number in \[0, 1\), got 1"),
@@ -63,6 +63,22 @@ def test_turn_by_nothing_is_the_image_and_by_much_is_another():
     down = augment.turned(images, np.array([[0, 0, 0.5, 0]] * 2))
     torch.testing.assert_close(down[:, :, :-1], images[:, :, 1:], rtol=0, atol=1e-5)
     assert (augment.turned(images, np.ones((2, 4))) - images).abs().mean() > 0.05
+
+
+def test_nudge_moves_by_one_pixel_at_most_and_shift_by_two():
+    task = bursts()
+    plain, _ = task.train.draw(0, 0, 0, 40)
+    images = plain.reshape(len(plain), -1, *task.image)
+    for kind, most in augment.SHIFTS.items():
+        moved, _ = augment.Augmented(task.train, kind, task.image).draw(0, 0, 0, 40)
+        found = set()
+        for before, after in zip(images, moved.reshape(images.shape), strict=True):
+            for by in np.ndindex(5, 5):
+                there = augment.shifted(before[None], np.array([by]) - 2)[0]
+                if before.any() and torch.equal(there, after):
+                    found.add(max(abs(by[0] - 2), abs(by[1] - 2)))
+                    break
+        assert max(found) == most
 
 
 def test_images_are_moved_afresh_but_the_same_for_every_process():
