@@ -25,11 +25,11 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from training import compiled, dynamics, scans
+from training import compiled, dynamics, scans, sparse
 from training import recurrent as recurrent_kernels
 from training.dynamics import Params, State, advance
 from training.fused import arrays
-from training.recurrent import feed_back
+from training.recurrent import feed_back, give_back
 from training.reference import Boxcar
 from training.scans import spike
 
@@ -78,7 +78,9 @@ def embedding(te: Any, state: State, gamma: Any, c: Context) -> Any:
     return gamma * state.s + c.v * state.v + te * (c.te + c.s_te * state.s + c.v_te * state.v)
 
 
-@compiled.kernel(__file__, scans.__file__, dynamics.__file__, recurrent_kernels.__file__)
+@compiled.kernel(
+    __file__, scans.__file__, sparse.__file__, dynamics.__file__, recurrent_kernels.__file__
+)
 def _forward(x, weight, te, alpha, beta, theta0, gamma, c, v, theta):  # type: ignore[no-untyped-def]
     """Fill ``v`` and ``theta``, and turn currents ``x`` into spikes; no ``weight``, no feedback."""
     batch, steps, neurons = x.shape
@@ -97,7 +99,7 @@ def _forward(x, weight, te, alpha, beta, theta0, gamma, c, v, theta):  # type: i
                 feed_back(weight, s_now, own)
 
 
-@compiled.kernel(__file__, scans.__file__)
+@compiled.kernel(__file__, scans.__file__, recurrent_kernels.__file__)
 def _backward(  # type: ignore[no-untyped-def]
     grad, weight, te, alpha, beta, theta0, gamma, c, width, v, theta, grad_te, grad_neuron
 ):
@@ -106,38 +108,36 @@ def _backward(  # type: ignore[no-untyped-def]
     groups = len(grad_te)
     zero = width - width
     for g in _prange(groups):
-        returned = np.zeros(neurons, grad.dtype)
-        for b in range(g * batch // groups, (g + 1) * batch // groups):
-            grad_v, grad_theta = np.zeros(neurons, grad.dtype), np.zeros(neurons, grad.dtype)
-            returned[:] = 0
-            for t in range(steps - 1, -1, -1):
-                after = min(t + 1, steps - 1)  # at the end grad_theta is 0, whatever TE is
+        first, last = g * batch // groups, (g + 1) * batch // groups
+        grad_v = np.zeros((last - first, neurons), grad.dtype)
+        grad_theta, returned = np.zeros_like(grad_v), np.zeros_like(grad_v)
+        for t in range(steps - 1, -1, -1):
+            after = min(t + 1, steps - 1)  # at the end grad_theta is 0, whatever TE is
+            for i in range(last - first):
+                b = first + i
                 for n in range(neurons):
                     now, spiked = v[b, t, n], v[b, t, n] >= theta[b, t, n]
                     by_s = gamma[n] + te[after, n] * c.s_te
                     by_v = c.v + te[after, n] * c.v_te
-                    through = alpha[n] * grad_v[n]
-                    grad_s = grad[b, t, n] + returned[n] - through * now + grad_theta[n] * by_s
+                    through, back = alpha[n] * grad_v[i, n], grad_theta[i, n]
+                    grad_s = grad[b, t, n] + returned[i, n] - through * now + back * by_s
                     boxed = grad_s if abs(now - theta[b, t, n]) < width else zero
-                    grad_v[n] = boxed + (zero if spiked else through) + grad_theta[n] * by_v
-                    grad_theta[n] = beta[n] * grad_theta[n] - boxed
-                    grad[b, t, n] = grad_v[n]
+                    new_v = boxed + (zero if spiked else through) + back * by_v
+                    new_theta = beta[n] * back - boxed
+                    grad_v[i, n], grad_theta[i, n], grad[b, t, n] = new_v, new_theta, new_v
                     old_v, old_s, old_theta = zero, zero, theta0[n]
                     if t > 0:
                         old_v, old_theta = v[b, t - 1, n], theta[b, t - 1, n]
                         old_s = spike(old_v, old_theta)
-                    grad_te[g, t, n] += grad_theta[n] * (c.te + c.s_te * old_s + c.v_te * old_v)
-                    grad_neuron[g, 0, n] += grad_v[n] * (old_v - old_v * old_s)
-                    grad_neuron[g, 1, n] += grad_theta[n] * (old_theta - theta0[n])
+                    grad_te[g, t, n] += new_theta * (c.te + c.s_te * old_s + c.v_te * old_v)
+                    grad_neuron[g, 0, n] += new_v * (old_v - old_v * old_s)
+                    grad_neuron[g, 1, n] += new_theta * (old_theta - theta0[n])
                     # Θ[0] is Θ0, too, so that the first step has no share that β takes away.
-                    kept = beta[n] * grad_theta[n] if t > 0 else zero
-                    grad_neuron[g, 2, n] += grad_theta[n] - kept
-                    grad_neuron[g, 3, n] += grad_theta[n] * old_s
-                if len(weight):
-                    returned[:] = 0
-                    for n in range(neurons):
-                        for m in range(neurons):
-                            returned[m] += weight[n, m] * grad_v[n]
+                    kept = beta[n] * new_theta if t > 0 else zero
+                    grad_neuron[g, 2, n] += new_theta - kept
+                    grad_neuron[g, 3, n] += new_theta * old_s
+            if len(weight):
+                give_back(weight, grad_v, returned)
 
 
 class _Adaptive(torch.autograd.Function):

@@ -19,11 +19,12 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from training import compiled, dynamics, scans
+from training import compiled, dynamics, scans, sparse
 from training import fused as feedforward
 from training.dynamics import Params, State, step
 from training.reference import scan
 from training.scans import adjoint, spike
+from training.sparse import add_rows
 
 _prange = compiled.parallel_range()
 # Groups of samples whose TE gradients are summed apart: part of the result's bits.
@@ -33,14 +34,37 @@ _GROUPS = 16
 @compiled.jitable
 def feed_back(weight: Any, spikes: Any, out: Any) -> None:
     """Set ``out`` to the sum of the rows of ``weight`` (from, to) whose neurons spiked."""
-    out[:] = 0
+    active = np.empty(len(spikes) + 1, np.int64)
+    count = 0
     for m in range(len(spikes)):
-        if spikes[m]:
-            for n in range(len(out)):
-                out[n] += weight[m, n]
+        active[count] = m
+        count += spikes[m] != 0
+    add_rows(weight, active, count, out)
 
 
-@compiled.kernel(__file__, scans.__file__, dynamics.__file__)
+@compiled.jitable
+def give_back(weight: Any, grads: Any, out: Any) -> None:
+    """Set ``out`` to ``grads`` (sample, to) times ``weight`` (to, from), each sum in order.
+
+    Four rows of the weight serve all samples while they are in the cache.
+    """
+    out[:] = 0
+    neurons = len(weight)
+    fours = neurons - neurons % 4
+    for n in range(0, fours, 4):
+        a, b, c, d = weight[n], weight[n + 1], weight[n + 2], weight[n + 3]
+        for i in range(len(out)):
+            by_a, by_b, by_c, by_d = grads[i, n], grads[i, n + 1], grads[i, n + 2], grads[i, n + 3]
+            row = out[i]
+            for m in range(neurons):
+                row[m] = row[m] + a[m] * by_a + b[m] * by_b + c[m] * by_c + d[m] * by_d
+    for n in range(fours, neurons):
+        for i in range(len(out)):
+            for m in range(neurons):
+                out[i, m] += weight[n, m] * grads[i, n]
+
+
+@compiled.kernel(__file__, scans.__file__, sparse.__file__, dynamics.__file__)
 def _forward(x, weight, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untyped-def]
     batch, steps, neurons = x.shape
     for b in _prange(batch):
@@ -69,25 +93,23 @@ def _backward(grad, weight, te, p, v, flags, grad_x, grad_te):  # type: ignore[n
     for g in _prange(groups):
         sum_te = grad_te[g]
         sum_te[:] = 0
-        returned = np.zeros(neurons, v.dtype)
-        for b in range(g * batch // groups, (g + 1) * batch // groups):
-            grad_v, grad_theta = np.zeros(neurons, v.dtype), np.zeros(neurons, v.dtype)
-            returned[:] = 0
-            for t in range(steps - 1, -1, -1):
-                te_next = te[min(t + 1, steps - 1)]
+        first, last = g * batch // groups, (g + 1) * batch // groups
+        grad_v = np.zeros((last - first, neurons), v.dtype)
+        grad_theta, returned = np.zeros_like(grad_v), np.zeros_like(grad_v)
+        for t in range(steps - 1, -1, -1):
+            te_next = te[min(t + 1, steps - 1)]
+            for i in range(last - first):
+                b = first + i
                 for n in range(neurons):
                     new_v, new_theta = adjoint(
-                        grad[b, t, n] + returned[n], grad_v[n], grad_theta[n], te_next[n],
+                        grad[b, t, n] + returned[i, n], grad_v[i, n], grad_theta[i, n], te_next[n],
                         v[b, t, n], flags[b, t, n], p, zero,
                     )  # fmt: skip
-                    grad_v[n], grad_theta[n] = new_v, new_theta
+                    grad_v[i, n], grad_theta[i, n] = new_v, new_theta
                     grad_x[b, t, n] = new_v
                     if t > 0:
                         sum_te[t, n] += new_theta * v[b, t - 1, n]
-                returned[:] = 0
-                for n in range(neurons):
-                    for m in range(neurons):
-                        returned[m] += weight[n, m] * grad_v[n]
+            give_back(weight, grad_v, returned)
 
 
 class _Recurrent(torch.autograd.Function):
