@@ -20,6 +20,8 @@ class Recipe:
         Length of the training, and samples a step, over all processes together.
     lr
         Learning rate, or its peak.
+    te_lr
+        Learning rate of the temporal encoding, as a multiple of ``lr``.
     warmup
         With a cosine: share of all steps over which the rate rises.
     weight_decay
@@ -56,6 +58,7 @@ class Recipe:
     patience: int | None = None
     average: float = 0.0
     augment: str = "none"
+    te_lr: float = 1.0
 
     def __post_init__(self) -> None:
         choices = {"schedule": SCHEDULES, "augment": augmentation.NAMES}
@@ -69,6 +72,8 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"recipe {name}: expected a number from 1 up, got {value}")
+        if not self.te_lr >= 0:
+            raise ValueError(f"recipe te_lr: expected a number from 0 up, got {self.te_lr:g}")
         for name in ("warmup", "average"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(

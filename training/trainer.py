@@ -77,7 +77,7 @@ class Trainer(Generic[Net]):
         self.steps_per_epoch = math.ceil(len(task.train) / recipe.batch)
         self.total_steps = recipe.epochs * self.steps_per_epoch
         self.optimizer = torch.optim.AdamW(
-            net.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
+            _groups(net, recipe.te_lr), lr=recipe.lr, weight_decay=recipe.weight_decay
         )
         self.device = next(net.parameters()).device
         self.group.start_alike(net)
@@ -193,7 +193,7 @@ class Trainer(Generic[Net]):
         if not torch.isfinite(norm):
             return False
         for group in self.optimizer.param_groups:
-            group["lr"] = self.recipe.lr_at(step / self.total_steps)
+            group["lr"] = self.recipe.lr_at(step / self.total_steps) * group.get("multiple", 1.0)
         self.optimizer.step()
         if self.average is not None:
             self.average.update(self.net)
@@ -240,6 +240,16 @@ class Trainer(Generic[Net]):
                 seconds_left=(self.total_steps - done) / speed,
             )
         )
+
+
+def _groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
+    """Parameters by learning rate, as multiples of the recipe's; one group if all have the same."""
+    te = [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
+    if te_lr == 1 or not te:
+        return [{"params": list(net.parameters())}]
+    chosen = {id(p) for p in te}
+    others = [p for p in net.parameters() if id(p) not in chosen]
+    return [{"params": others}, {"params": te, "multiple": te_lr}]
 
 
 def _require_fit(net: nn.Module, task: Task) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,17 @@ def reproduce(
         typer.Option("--out", "-o", help="Folder of the run; default runs/reproduce/NAME."),
     ] = None,
     data: Data = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Stop trainings after so long and report what there is (adding, copy, gradients).",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Train only runs whose names contain this, e.g. copy-100-CE-LIF."),
+    ] = None,
     page: Annotated[
         Path | None, typer.Option(help="Write the page of all results, such as docs/results.md.")
     ] = None,
@@ -38,8 +50,13 @@ def reproduce(
         return
     if name is not None:
         experiment = catalogue.get(name)
+        if (minutes is not None or only) and not experiment.parts:
+            raise ValueError(
+                f"reproduce {name}: expected neither --minutes nor --only, because it is run as a "
+                "whole; stop it and give the command again to go on with it"
+            )
         out = root / (f"{name}-quick" if quick else name) if out is None else out
-        found = record.perform(experiment, Settings(out, quick, data))
+        found = record.perform(experiment, Settings(out, quick, data, minutes, tuple(only or ())))
         record.show(found, out)
         answer(found, as_json)
     if page is not None:

@@ -25,18 +25,26 @@ class Settings:
         The small size, a minute or two on two cores, in place of the paper's.
     data
         Folder of MNIST, for those that need it.
+    minutes, only
+        For those of many long trainings, see :mod:`pipeline.experiments.stopping`: stop after so
+        long; train only those whose names contain one of these.
     """
 
     out: Path
     quick: bool = False
     data: Path | None = None
+    stop_at: float | None = None
+    only: tuple[str, ...] = ()
+    minutes: float | None = None
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Row:
     """A number of ours beside the paper's; None where there is none.
 
-    Of numbers that are not ``comparable``, such as those of another task, no difference is taken.
+    ``spread`` is the standard deviation of what ours is the mean of, e.g. over seeds. Of numbers
+    that are not ``comparable``, such as those of another task, no difference is taken.
     """
 
     what: str
@@ -45,6 +53,7 @@ class Row:
     unit: str = ""
     note: str = ""
     comparable: bool = True
+    spread: float | None = None
 
     @property
     def difference(self) -> float | None:
@@ -90,11 +99,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A name, what the paper shows with it, and the function that runs it."""
+    """A name, what the paper shows with it, and the function that runs it.
+
+    One that is run in ``parts`` can be given a time and a choice of rows, and shows what is not
+    run as such.
+    """
 
     name: str
     title: str
     run: Callable[[Settings], Outcome]
+    parts: bool = False
 
 
 def model(name: str) -> Path:

@@ -10,7 +10,7 @@ import torch
 from matplotlib import pyplot as plt
 from torch import nn
 
-from pipeline.experiments import evolution, gradients, landscape, long_memory, table1
+from pipeline.experiments import evolution, gradients, landscape, table1
 from pipeline.experiments.experiment import Settings
 from training import tasks
 from training.recipe import Recipe
@@ -20,20 +20,6 @@ from training.recipe import Recipe
 def _close_figures():
     yield
     plt.close("all")
-
-
-def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
-    recipe = Recipe(epochs=1, batch=256, lr=1e-2, weight_decay=0.0)
-    runs = long_memory.curves(
-        long_memory.ADDING, 12, ("CE-LIF", "ALIF"), (32, 32), recipe, tmp_path
-    )
-    assert runs["CE-LIF"].score < 0.75 * long_memory.ADDING.baseline(12)
-    assert runs["CE-LIF"].score < runs["ALIF"].score
-
-
-def test_baselines_are_the_papers() -> None:
-    assert long_memory.ADDING.baseline(100) == pytest.approx(0.167, abs=5e-4)
-    assert long_memory.COPY.baseline(100) == pytest.approx(10 * np.log(8) / 120)
 
 
 def test_backward_equations_are_autograds() -> None:

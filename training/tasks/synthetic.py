@@ -13,7 +13,7 @@ import torch
 from training.tasks.objective import STEPS, VALUE, Objective
 from training.tasks.task import Batch, Split, Stream, Task
 
-EPOCH, HELD_OUT = 25_600, 1000
+EPOCH, HELD_OUT = 6_400, 1000
 """Samples that are called an epoch, and how many are kept for validation and for testing each."""
 
 SYMBOLS, BLANK, RECALL = 10, 0, 9

@@ -124,6 +124,20 @@ def test_averaged_run_validates_saves_and_returns_the_average(tmp_path):
         assert torch.equal(value, run.average.weights[name])
 
 
+def test_encoding_learns_at_a_rate_of_its_own(tmp_path):
+    task = bursts()
+    begun = {
+        te_lr: train(task, tmp_path / f"{te_lr:g}", Recipe(epochs=1, batch=16, te_lr=te_lr)).net
+        for te_lr in (0.0, 1.0, 3.0)
+    }
+    still, as_others, faster = (net.te.detach() for net in begun.values())
+    assert not torch.equal(begun[0.0].readout.weight, begun[1.0].readout.weight)
+    moved, moved_faster = (as_others - still).norm(), (faster - still).norm()
+    assert 2 * moved < moved_faster < 4 * moved
+    with pytest.raises(ValueError, match="te_lr: expected a number from 0 up, got -1"):
+        Recipe(te_lr=-1)
+
+
 def test_presets_are_the_papers():
     sizes = {"seq-mnist-88": 83_562, "ps-mnist-88": 83_562}
     sizes |= {"seq-mnist-152": 153_962, "ps-mnist-152": 153_962}
@@ -137,7 +151,8 @@ def test_presets_are_the_papers():
         1e-3,
         {"beta": 1 - 1 / 400},
     )
-    assert presets.get("adding-800").recipe.lr == 5e-4
+    adding = presets.get("adding-800")
+    assert (adding.hidden, adding.network) == ((64, 256, 256), {})
     for name in presets.NAMES:
         assert "mnist" in name or tasks.load(presets.get(name).task).steps > 0
     with pytest.raises(ValueError, match=r"preset: expected a task, .* got 'mnist'"):

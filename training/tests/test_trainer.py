@@ -75,6 +75,7 @@ CUTS = {
     "averaged": (1, 2, {"average": 0.8}),
     "shifted": (1, 2, {"augment": "shift"}),
     "turned": (1, None, {"augment": "affine"}),
+    "te-faster": (1, 2, {"te_lr": 3.0}),
 }
 
 
