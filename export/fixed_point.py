@@ -54,10 +54,15 @@ def shift_to_zero(x: Any, bits: Any) -> Any:
     return (x + ((x >> _SIGN_SHIFT) & ((1 << bits) - 1))) >> bits
 
 
-@compiled.jitable
 def saturate(x: Any) -> Any:
     """Clip to the signed 24-bit register, symmetrically."""
     return x - (x - STATE_MAX) * (x > STATE_MAX) - (x + STATE_MAX) * (x < -STATE_MAX)
+
+
+@compiled.scalar_form_of(saturate)
+def saturate_scalar(x: Any) -> Any:
+    """The same, as kernels compute it: in two instructions, which makes a step a third cheaper."""
+    return min(max(x, -STATE_MAX), STATE_MAX)
 
 
 @compiled.jitable

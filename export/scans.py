@@ -46,9 +46,8 @@ def _scan_celif(  # type: ignore[no-untyped-def]
         now_v = np.zeros(neurons, np.int64)
         now_s = np.zeros(neurons, np.int64)
         fed_back = np.zeros(neurons, np.int64)
-        count = 0
+        ends = np.zeros(neurons, np.int64)  # by neuron, so that the loop over them is vectorised
         for t in range(steps):
-            row = t if keep else 0
             if own.size:
                 feed_back(own, now_s, fed_back)
                 fed_back >>= own_down
@@ -64,10 +63,10 @@ def _scan_celif(  # type: ignore[no-untyped-def]
                 )
                 now_theta[n], now_v[n], now_s[n] = new.theta, new.v, new.s
                 spikes[b, t, n] = new.s
-                v[b, row, n] = new.v
-                theta[b, row, n] = new.theta
-                count += (abs(new.v) == STATE_MAX) + (abs(new.theta) == STATE_MAX)
-        saturated[b] = count
+                ends[n] += (abs(new.v) == STATE_MAX) + (abs(new.theta) == STATE_MAX)
+            if keep:
+                v[b, t], theta[b, t] = now_v, now_theta
+        saturated[b] = ends.sum()
 
 
 @compiled.kernel(*_SOURCES, cuba.__file__)

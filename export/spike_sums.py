@@ -1,6 +1,7 @@
-"""Sums of the weights whose inputs spike: exact, in 16 bits where that is proven to be enough.
+"""Exact sums of weights times inputs, in 16 bits where that is proven to be enough.
 
-With 8-bit weights a vector register then holds sixteen of them.
+Weights whose inputs spike are added up; with 8-bit weights a vector register then holds sixteen of
+them. A few graded inputs are multiplied as integers, without a detour through floats.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ SPIKES = np.uint8
 
 SUMS = np.int32
 """Type of synaptic sums: Lava's own, and a network whose sums could pass it is refused."""
+
+FEW = 8
+"""Up to so many graded inputs the integer sums are the faster, above it BLAS's exact floats."""
 
 _prange = compiled.parallel_range()
 
@@ -33,6 +37,18 @@ def _sums(weight, spikes, out):  # type: ignore[no-untyped-def]
 
 
 @compiled.kernel(__file__)
+def _graded_sums(weight, x, out):  # type: ignore[no-untyped-def]
+    batch, steps, inputs = x.shape
+    for b in _prange(batch):
+        for t in range(steps):
+            out[b, t] = 0
+            for m in range(inputs):
+                value = x[b, t, m]
+                for n in range(out.shape[2]):
+                    out[b, t, n] += value * weight[m, n]
+
+
+@compiled.kernel(__file__)
 def _counts(spikes, out):  # type: ignore[no-untyped-def]
     batch, steps, neurons = spikes.shape
     for b in _prange(batch):
@@ -43,15 +59,20 @@ def _counts(spikes, out):  # type: ignore[no-untyped-def]
         out[b] = row
 
 
-def sums(weight: np.ndarray, spikes: np.ndarray, largest: int) -> np.ndarray:
-    """Sums (batch, time, neuron) of ``weight`` (neuron, input) where there are ``spikes``.
+def sums(weight: np.ndarray, inputs: np.ndarray, largest: int) -> np.ndarray:
+    """Sums (batch, time, neuron) of ``weight`` (neuron, input) times ``inputs``.
 
-    Those are (batch, time, input). ``largest`` bounds the magnitude of every sum, partial ones
-    included, and so decides whether they have 16 bits or those of :data:`SUMS`.
+    Those are (batch, time, input): spikes if their type is :data:`SPIKES`, else graded. ``largest``
+    bounds the magnitude of every sum, partial ones included, and so decides whether they have 16
+    bits or those of :data:`SUMS`.
     """
     dtype = np.int16 if largest <= np.iinfo(np.int16).max else SUMS
-    out = np.empty((*spikes.shape[:2], len(weight)), dtype)
-    _sums(np.ascontiguousarray(weight.T, dtype=dtype), spikes, out)
+    out = np.empty((*inputs.shape[:2], len(weight)), dtype)
+    by_input = np.ascontiguousarray(weight.T, dtype=dtype)
+    if inputs.dtype == SPIKES:
+        _sums(by_input, inputs, out)
+    else:
+        _graded_sums(by_input, np.ascontiguousarray(inputs, SUMS), out)
     return out
 
 

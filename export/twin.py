@@ -2,8 +2,8 @@
 
 Layer by layer, a chunk of samples gets the synaptic sums of its whole sequence, then the scan
 over time, which is the integer step itself, compiled, with threads over samples. Weights of
-spikes are added up as integers; graded inputs and images run through torch's float products, which
-are exact while every partial sum stays below the mantissa.
+spikes are added up as integers; many graded inputs, and images, run through torch's float products,
+which are exact while every partial sum stays below the mantissa.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.nd
 
     Without what a recurrent layer feeds back to itself, and before they are shifted right.
     """
-    if layer.geometry is None and _in_bytes(inputs):
-        return spike_sums.sums(layer.weight, inputs, layer.largest_sum(1))
+    few = inputs.shape[2] <= spike_sums.FEW and np.issubdtype(inputs.dtype, np.integer)
+    if layer.geometry is None and compiled.AVAILABLE and (few or inputs.dtype == spike_sums.SPIKES):
+        return spike_sums.sums(layer.weight, inputs, layer.largest_sum(largest_input))
     dtype = exact_type(layer, largest_input)
     return synapses.sums(layer.weight, layer.geometry, inputs, dtype)
 

@@ -46,6 +46,20 @@ def jitable(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.extending.register_jitable(function) if AVAILABLE else function
 
 
+def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let kernels compute by the decorated function what ``plain`` does with arrays, too.
+
+    For a primitive whose plain operators are slow when compiled; a test must hold them equal.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        if AVAILABLE:
+            numba.extending.overload(plain, strict=False)(lambda *types: function)
+        return function
+
+    return decorate
+
+
 def kernel(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a parallel loop; ``sources`` are the files that the loop's code comes from."""
 

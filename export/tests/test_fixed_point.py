@@ -58,6 +58,7 @@ def test_saturate_clips_at_both_ends(x):
 def test_saturate_holds_around_the_ends():
     x = np.concatenate([end + np.arange(-300, 301) for end in (-STATE_MAX, 0, STATE_MAX)])
     assert saturate(x).tolist() == np.clip(x, -STATE_MAX, STATE_MAX).tolist()
+    assert [fixed_point.saturate_scalar(int(value)) for value in x] == saturate(x).tolist()
 
 
 @st.composite

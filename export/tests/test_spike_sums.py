@@ -1,4 +1,4 @@
-"""Sums of the weights of those that spike: exact, and as wide as they must be."""
+"""Sums of weights times inputs: exact, and as wide as they must be."""
 
 from __future__ import annotations
 
@@ -18,6 +18,18 @@ def test_sums_are_those_of_the_product(rng, rate, inputs):
     found = spike_sums.sums(weight, spikes, 127 * inputs)
     np.testing.assert_array_equal(found, spikes.astype(np.int64) @ weight.T)
     assert found.any() == (rate > 0)
+
+
+@pytest.mark.parametrize("top", [9, 255], ids="up-to-{}".format)
+@pytest.mark.parametrize("inputs", [1, 3, spike_sums.FEW])
+def test_graded_sums_are_the_products(rng, inputs, top):
+    weight = rng.integers(-127, 128, (7, inputs))
+    x = rng.integers(-top, top + 1, (5, 6, inputs))
+    largest = 127 * top * inputs
+    found = spike_sums.sums(weight, x, largest)
+    assert found.dtype == (np.int16 if largest < 1 << 15 else np.int32)
+    assert found.any()
+    assert np.array_equal(found, x @ weight.T)
 
 
 # The sum of three weights, at the end of what is added in 16 bits, beyond it, and the largest.
