@@ -3,80 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from training import adaptive, checks, encodings
+from training import adaptive, checks, encodings, network_options
 from training.functional import ALPHA, BETA, THETA0, WIDTH, celif, fuses, layers
-
-READOUTS = ("mean", "last", "steps", "spikes")
-
-
-class Hidden(NamedTuple):
-    """What one spiking layer received from below and sent, each (batch, neuron, time)."""
-
-    synaptic: torch.Tensor
-    bias: torch.Tensor
-    spikes: torch.Tensor
-    weight_rec: torch.Tensor | None = None
-
-    @property
-    def current(self) -> torch.Tensor:
-        """Input current, with what the layer's own spikes and the bias add."""
-        current = self.synaptic
-        if self.weight_rec is not None:
-            earlier = F.pad(self.spikes[..., :-1], (1, 0))
-            current = current + F.linear(earlier.transpose(1, 2), self.weight_rec).transpose(1, 2)
-        return current + self.bias[:, None]
-
-
-class Synapses(nn.Linear):
-    """A linear layer that leaves its bias to the neurons.
-
-    Added in their scan, neither the bias nor its gradient costs a pass over memory.
-    """
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The product alone."""
-        return F.linear(x, self.weight)
-
-
-def _hooked(layer: nn.Module) -> bool:
-    hooks = (
-        layer._forward_hooks, layer._forward_pre_hooks,
-        layer._backward_hooks, layer._backward_pre_hooks,
-    )  # fmt: skip
-    return any(hooks)
-
-
-def _recurrent_layers(recurrent: bool | Sequence[bool], layers: int) -> list[bool]:
-    """Which of the hidden layers are recurrent."""
-    if isinstance(recurrent, bool):
-        return [recurrent and (i < layers - 1 or layers == 1) for i in range(layers)]
-    chosen = [bool(each) for each in recurrent]
-    if len(chosen) != layers:
-        raise ValueError(
-            f"recurrent: expected True, False or {layers} of them, one per hidden layer, "
-            f"got {len(chosen)}"
-        )
-    return chosen
-
-
-def _order(permutation: Sequence[int] | None, steps: int) -> list[int] | None:
-    if permutation is None:
-        return None
-    order = [int(step) for step in permutation]
-    if sorted(order) != list(range(steps)):
-        raise ValueError(
-            f"permutation: expected every step 0..{steps - 1} exactly once, "
-            f"got {len(order)} values; e.g. torch.randperm(steps).tolist()"
-        )
-    return order
+from training.synapses import Hidden, Synapses, hooked
 
 
 class Network(nn.Module):
@@ -146,40 +81,13 @@ class Network(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        if not isinstance(hidden, Iterable):
-            raise ValueError(
-                f"hidden: expected a sequence of widths, got {hidden!r}; e.g. hidden=(64, 88)"
-            )
-        hidden = tuple(hidden)
-        if not hidden:
-            raise ValueError("hidden: expected at least one layer, got (); e.g. hidden=(64, 88)")
-        sizes = {"in_features": in_features, "classes": classes, "steps": steps}
-        sizes |= {f"hidden[{i}]": n for i, n in enumerate(hidden)}
-        for name, size in sizes.items():
-            if not isinstance(size, (int, np.integer)) or size < 1:
-                raise ValueError(f"{name}: expected a whole number from 1 up, got {size!r}")
-        if readout not in READOUTS:
-            raise ValueError(f"readout: expected one of {', '.join(READOUTS)}, got {readout!r}")
-        if context not in adaptive.CONTEXTS:
-            names = ", ".join(adaptive.CONTEXTS)
-            raise ValueError(f"context: expected one of {names}, got {context!r}")
-        self.config: dict[str, Any] = {
-            "in_features": int(in_features),
-            "hidden": [int(n) for n in hidden],
-            "classes": int(classes),
-            "steps": int(steps),
-            "alpha": checks.scalar("alpha", alpha, 0, 1, open_high=True),
-            "beta": checks.scalar("beta", beta, 0, 1, open_high=True),
-            "theta0": checks.scalar("theta0", theta0, -1e6, 1e6),
-            "width": checks.scalar("width", width, 0, 1e6),
-            "recurrent": _recurrent_layers(recurrent, len(hidden)),
-            "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
-            "tied_dropout": bool(tied_dropout),
-            "readout": readout,
-            "te": te,
-            "context": context,
-            "permutation": _order(permutation, steps),
-        }
+        self.config = network_options.checked(
+            in_features, hidden, classes, steps,
+            alpha=alpha, beta=beta, theta0=theta0, width=width,
+            te=te, context=context, recurrent=recurrent,
+            dropout=dropout, tied_dropout=tied_dropout, readout=readout, permutation=permutation,
+        )  # fmt: skip
+        hidden = tuple(self.config["hidden"])
         self.in_features, self.steps, self.backend = in_features, steps, backend
         self.watch: Callable[[list[torch.Tensor]], None] | None = None
         self.layers = nn.ModuleList(
@@ -299,7 +207,7 @@ class Network(nn.Module):
         """Whether nobody wants to see or change what passes between the layers."""
         if self.config["context"] != "v*te":
             return False
-        plain = all(type(each) is Synapses and not _hooked(each) for each in self.spiking_layers)
+        plain = all(type(each) is Synapses and not hooked(each) for each in self.spiking_layers)
         weight = self.spiking_layers[0].weight
         # Under autocast a product has another type than its factors; the plain path refuses that.
         same = (weight[:1] @ weight[:1].t()).dtype == weight.dtype

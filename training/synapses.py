@@ -1,0 +1,47 @@
+"""Between the layers of a network: weights, and what a layer received and sent."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Hidden(NamedTuple):
+    """What one spiking layer received from below and sent, each (batch, neuron, time)."""
+
+    synaptic: torch.Tensor
+    bias: torch.Tensor
+    spikes: torch.Tensor
+    weight_rec: torch.Tensor | None = None
+
+    @property
+    def current(self) -> torch.Tensor:
+        """Input current, with what the layer's own spikes and the bias add."""
+        current = self.synaptic
+        if self.weight_rec is not None:
+            earlier = F.pad(self.spikes[..., :-1], (1, 0))
+            current = current + F.linear(earlier.transpose(1, 2), self.weight_rec).transpose(1, 2)
+        return current + self.bias[:, None]
+
+
+class Synapses(nn.Linear):
+    """A linear layer that leaves its bias to the neurons.
+
+    Added in their scan, neither the bias nor its gradient costs a pass over memory.
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The product alone."""
+        return F.linear(x, self.weight)
+
+
+def hooked(layer: nn.Module) -> bool:
+    """Whether somebody looks at what passes through ``layer``, or changes it."""
+    hooks = (
+        layer._forward_hooks, layer._forward_pre_hooks,
+        layer._backward_hooks, layer._backward_pre_hooks,
+    )  # fmt: skip
+    return any(hooks)
