@@ -15,8 +15,8 @@ from export.blocks import members
 from training import Network, reference
 from training.dynamics import Params
 from training.functional import WIDTH
-from training.network import Hidden
 from training.neuron import Neuron
+from training.synapses import Hidden
 
 Source = Network | QuantizedNetwork | nn.Module | Iterable[nn.Module]
 """What a file may have been exported from."""
@@ -47,6 +47,11 @@ def run_float(source: Source, x: np.ndarray) -> FloatRun:
     """
     if isinstance(source, QuantizedNetwork):
         source = source.net
+    if isinstance(source, Network) and source.config["context"] != "v*te":
+        raise ValueError(
+            f"network context: expected v*te, whose V and Θ are looked at here, got "
+            f"{source.config['context']!r}; training.adaptive.states has those of every context"
+        )
     modules = [source] if isinstance(source, Network) else members(source)
     modes = [module.training for module in modules]
     for module in modules:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +25,7 @@ def reproduce(
         float | None,
         typer.Option(
             min=0,
-            help="Stop trainings after so long and report what there is (adding, copy, gradients).",
+            help="Stop trainings after so long and report what there is; not of all experiments.",
         ),
     ] = None,
     only: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.experiments import (
     ablation,
     energy,
+    equal_time,
     evolution,
     gradients,
     landscape,
@@ -18,7 +19,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     each.name: each
     for each in (
         table1.EXPERIMENT,
+        equal_time.EXPERIMENT,
         ablation.EXPERIMENT,
+        ablation.MNIST_EXPERIMENT,
         long_memory.ADDING_EXPERIMENT,
         long_memory.COPY_EXPERIMENT,
         gradients.EXPERIMENT,

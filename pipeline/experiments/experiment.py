@@ -33,8 +33,6 @@ class Settings:
     out: Path
     quick: bool = False
     data: Path | None = None
-    stop_at: float | None = None
-    only: tuple[str, ...] = ()
     minutes: float | None = None
     only: tuple[str, ...] = ()
 
@@ -87,6 +85,8 @@ class Outcome:
         Everything else worth keeping, as plain values.
     notes
         What a reader must know to judge the numbers.
+    options
+        What to type beside the experiment's name for the same size.
     """
 
     rows: list[Row]
@@ -95,6 +95,7 @@ class Outcome:
     figure: Figure
     numbers: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

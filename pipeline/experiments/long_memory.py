@@ -190,5 +190,5 @@ def _figure(problem: Problem, found: list[Contest], budget: str) -> Figure:
     return figure
 
 
-ADDING_EXPERIMENT = Experiment("adding", "The adding problem", partial(run, ADDING))
-COPY_EXPERIMENT = Experiment("copy", "Copy memory", partial(run, COPY))
+ADDING_EXPERIMENT = Experiment("adding", "The adding problem", partial(run, ADDING), parts=True)
+COPY_EXPERIMENT = Experiment("copy", "Copy memory", partial(run, COPY), parts=True)

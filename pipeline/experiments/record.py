@@ -15,6 +15,7 @@ from rich.table import Table
 from pipeline import figures
 from pipeline.console import console, say
 from pipeline.experiments.experiment import Experiment, Outcome, Settings
+from pipeline.experiments.stopwatch import spent_below
 from training import machine
 from training.files import atomic_file
 
@@ -31,9 +32,10 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
         "name": experiment.name,
         "title": experiment.title,
         "quick": settings.quick,
-        "command": command(experiment, settings),
+        "command": command(experiment, settings, outcome.options),
         "budget": outcome.budget,
         "seconds": round(time.monotonic() - began, 1),
+        "processor_seconds": spent_below(settings.out),
         "rows": [{**asdict(row), "difference": row.difference} for row in outcome.rows],
         "claims": [asdict(claim) for claim in outcome.claims],
         "notes": outcome.notes,
@@ -51,12 +53,12 @@ def _spent(out: Path) -> float:
     return float(json.loads((out / RESULT).read_text(encoding="utf-8"))["seconds"])
 
 
-def command(experiment: Experiment, settings: Settings) -> str:
+def command(experiment: Experiment, settings: Settings, options: tuple[str, ...]) -> str:
     """What to type for the same."""
     parts = ["celif reproduce", experiment.name]
     parts += ["--quick"] if settings.quick else []
     parts += ["--data DIR"] if settings.data is not None else []
-    return " ".join(parts)
+    return " ".join([*parts, *options])
 
 
 def _write(out: Path, outcome: Outcome, record: dict[str, Any]) -> None:
@@ -69,11 +71,24 @@ def _write(out: Path, outcome: Outcome, record: dict[str, Any]) -> None:
         draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def duration(record: dict[str, Any]) -> str:
+    """How long a run took and, where it is known, the processor time of its trainings."""
+    processor = record.get("processor_seconds")
+    shown = "" if processor is None else f" ({processor:.0f} s of processor time in training)"
+    return f"{record['seconds']:.0f} s{shown}"
+
+
 def number(value: float | None, signed: bool = False) -> str:
     """A number of a table, to four digits; a dash for none."""
     if value is None:
         return "–"
     return f"{value:+.4g}" if signed else f"{value:.4g}"
+
+
+def ours(row: dict[str, Any]) -> str:
+    """Our number of a row, with its spread where it is a mean."""
+    spread = row.get("spread")  # not in records of earlier versions
+    return number(row["ours"]) + ("" if spread is None else f" ± {spread:.2g}")
 
 
 def show(record: dict[str, Any], out: Path) -> None:
@@ -83,7 +98,7 @@ def show(record: dict[str, Any], out: Path) -> None:
     for name in ("", "ours", "paper", "difference", "unit"):
         table.add_column(name, justify="left" if name in ("", "unit") else "right")
     for row in record["rows"]:
-        shown = (number(row["ours"]), number(row["paper"]), number(row["difference"], signed=True))
+        shown = (ours(row), number(row["paper"]), number(row["difference"], signed=True))
         table.add_row(escape(row["what"]), *shown, escape(row["unit"]))
     console.print(table)
     for claim in record["claims"]:
@@ -91,4 +106,4 @@ def show(record: dict[str, Any], out: Path) -> None:
     say(f"budget: {record['budget']}")
     for note in record["notes"]:
         say(f"note: {note}")
-    say(f"{record['seconds']:.0f} s; {out / RESULT}, {out / PNG}, {out / SVG}")
+    say(f"{duration(record)}; {out / RESULT}, {out / PNG}, {out / SVG}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.experiments import catalogue
-from pipeline.experiments.record import PNG, RESULT, number
+from pipeline.experiments.record import PNG, RESULT, duration, number, ours
 from training.files import atomic_file
 
 _INTRODUCTION = """# The paper's experiments
@@ -57,7 +57,7 @@ def _section(record: dict[str, Any], folder: str) -> str:
     lines = [f"## {record['title']} ({size})", "", f"    {record['command']}", ""]
     lines += ["| | ours | paper | difference | |", "|---|---|---|---|---|"]
     for row in record["rows"]:
-        values = (number(row["ours"]), number(row["paper"]), number(row["difference"], signed=True))
+        values = (ours(row), number(row["paper"]), number(row["difference"], signed=True))
         unit = " ".join(part for part in (row["unit"], row["note"]) if part)
         lines.append(f"| {row['what']} | {' | '.join(values)} | {unit} |")
     lines.append("")
@@ -66,8 +66,8 @@ def _section(record: dict[str, Any], folder: str) -> str:
     lines += [f"- {note}" for note in record["notes"]]
     machine = record["machine"]
     lines.append(
-        f"- Budget: {record['budget']}; {record['seconds']:.0f} s, {machine['cores']} cores under "
-        f"a load of {machine['load'][0]:g}, {machine['date'][:10]}, commit {machine['commit']}"
+        f"- Budget: {record['budget']}; {duration(record)}, {machine['cores']} cores under a "
+        f"load of {machine['load'][0]:g}, {machine['date'][:10]}, commit {machine['commit']}"
     )
     lines += ["", f"![{record['title']}]({folder}/{_stem(record)}.png)", ""]
     return "\n".join(lines)

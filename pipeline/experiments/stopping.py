@@ -13,18 +13,13 @@ from pathlib import Path
 
 from torch import nn
 
-from pipeline import console
 from pipeline.experiments.experiment import Settings
-from pipeline.experiments.sessions import Trained
+from pipeline.experiments.sessions import Stopped, Trained, known_score, train
+from pipeline.experiments.stopwatch import Stopwatch
 from training.progress import Progress
 from training.recipe import Recipe
 from training.run_folder import METRICS, Epoch
 from training.tasks import Task
-from training.trainer import Trainer
-
-
-class Stopped(Exception):
-    """Ends a training whose time is up."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +59,22 @@ class Sitting:
             raise Stopped
 
     def train(
-        self, name: str, make: Callable[[], nn.Module], task: Task, recipe: Recipe
+        self,
+        name: str,
+        make: Callable[[], nn.Module],
+        task: Task,
+        recipe: Recipe,
+        measured: bool = False,
     ) -> Trained:
         """Train a model in the folder ``name`` for as long as there is time, or only look at it."""
         net = make()
+        if not self.over and (not self.only or any(part in name for part in self.only)):
+            return train(name, net, task, recipe, self.out, measured, self.report)
         count = sum(p.numel() for p in net.parameters() if p.requires_grad)
-        if self.over or not (not self.only or any(part in name for part in self.only)):
-            return Trained(name, _history(self.out / name), None, count)
-        trainer = Trainer(net, task, recipe, self.out / name, self.report)
-        trainer.resume()
-        try:
-            trainer.run()
-        except Stopped:
-            console.say(f"{name}: {how_far(trainer.history, task, recipe)}")
-        except FloatingPointError as error:
-            console.warn(f"{name}: {error}")
-        return Trained(name, trainer.history, None, count)
+        folder = self.out / name
+        history, spent = _history(folder), tuple(Stopwatch(folder).seconds)
+        finished = len(history) >= recipe.epochs
+        return Trained(name, history, known_score(folder), count, finished, spent)
 
 
 def _history(folder: Path) -> list[Epoch]:

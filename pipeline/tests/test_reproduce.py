@@ -18,7 +18,8 @@ from pipeline.tests.commands import answer, celif
 def made_up(settings: Settings) -> Outcome:
     figure, ax = plt.subplots()
     ax.plot([0, 1])
-    rows = [Row("accuracy", 97.0, 98.0, "%"), Row("rate", 0.25)]
+    rows = [Row("accuracy", 97.0, 98.0, "%"), Row("rate", 0.25), Row("loss", None, note="not run")]
+    rows.append(Row("mean", 71.25, 70.0, spread=1.5))
     return Outcome(rows, [Claim("it is good", not settings.quick)], "nothing", figure)
 
 
@@ -31,7 +32,7 @@ def invented(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_command_writes_numbers_and_figures(invented: str, tmp_path: Path) -> None:
     found = answer("reproduce", invented, "--out", tmp_path / "run")
-    assert [row["difference"] for row in found["rows"]] == [-1.0, None]
+    assert [row["difference"] for row in found["rows"]] == [-1.0, None, None, 1.25]
     assert json.loads((tmp_path / "run" / RESULT).read_text()) == found
     assert (tmp_path / "run" / PNG).read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "run" / SVG).read_text().startswith("<svg")
@@ -50,6 +51,12 @@ def test_unknown_experiment_names_the_known_ones(end_of) -> None:
     assert "te-similarity" in error
 
 
+def test_an_experiment_that_runs_as_a_whole_refuses_a_part_of_it(invented: str, end_of) -> None:
+    code, error = end_of("reproduce", invented, "--minutes", 1)
+    assert code == 2
+    assert "expected neither --minutes nor --only" in error
+
+
 def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: Path) -> None:
     perform(catalogue.get(invented), Settings(tmp_path / "runs" / "one"))
     perform(catalogue.get(invented), Settings(tmp_path / "runs" / "two", quick=True))
@@ -57,6 +64,8 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     results.write(page, [tmp_path / "runs"])
     text = page.read_text()
     assert "| accuracy | 97 | 98 | -1 | % |" in text
+    assert "| loss | – | – | – | not run |" in text
+    assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |  |" in text
     assert "celif reproduce made-up --quick" in text
     assert "**Does not hold**: it is good" in text
     assert "(results/made-up-quick.png)" in text

@@ -8,6 +8,7 @@ import pytest
 
 from export import ModelError, to_netx
 from pipeline.experiments import ablation
+from pipeline.floats import run_float
 from training import Network, tasks
 from training.recipe import Recipe
 
@@ -23,6 +24,20 @@ def test_v_times_te_beats_s_at_equal_budget_and_the_run_resumes(tmp_path: Path) 
     assert [each[0].history for each in again.values()] == [
         each[0].history for each in runs.values()
     ]
+
+
+def test_ranks_are_compared_with_the_papers() -> None:
+    order = sorted(ablation.PAPER, key=lambda name: ablation.PAPER[name][0])
+    means = {name: float(place) for place, name in enumerate(order)}
+    assert ablation._rank_correlation(means) == pytest.approx(1)
+    swapped = {**means, order[0]: means[order[1]], order[1]: means[order[0]]}
+    assert ablation._rank_correlation(swapped) == pytest.approx(1 - 6 * 2 / (6 * 35))
+
+
+def test_states_of_other_contexts_are_refused_and_not_those_of_v_times_te() -> None:
+    net = Network(1, (4,), 2, 64, context="s*te")
+    with pytest.raises(ValueError, match=r"network context: expected v\*te.*got 's\*te'"):
+        run_float(net, tasks.load("digits").test.x[:2].numpy())
 
 
 def test_other_contexts_cannot_be_exported(tmp_path: Path) -> None:
