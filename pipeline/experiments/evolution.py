@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from pipeline.experiments.experiment import Claim, Experiment, Outcome, Row, Settings
 from pipeline.experiments.sessions import train
 from pipeline.floats import run_float
-from training import Network, presets, tasks
+from training import Network, tasks
 from training.presets import Preset
 from training.recipe import Recipe
 from training.trainer import start
@@ -32,7 +32,8 @@ def context(net: Network, v: np.ndarray) -> np.ndarray:
 
 def run(settings: Settings) -> Outcome:
     """Train with a spiking readout, then look at the first test sample that is right."""
-    preset = presets.get("seq-mnist-88")
+    # Short: after two epochs the output's neurons have learnt whose digit is whose.
+    preset = Preset("seq-mnist", (64, 88, 88), Recipe(epochs=2, batch=64))
     if settings.quick:
         preset = Preset("digits", (48, 48), Recipe(epochs=12, batch=64))
     task = tasks.load(preset.task, settings.data)

@@ -16,7 +16,7 @@ from torch import nn
 from pipeline.experiments.experiment import Claim, Experiment, Outcome, Row, Settings
 from pipeline.experiments.models import make
 from pipeline.experiments.sessions import train
-from training import presets, tasks
+from training import tasks
 from training.presets import Preset
 from training.recipe import Recipe
 
@@ -65,7 +65,8 @@ def surface(
 
 def run(settings: Settings) -> Outcome:
     """Train LIF, ALIF and CE-LIF alike, then draw the loss around each."""
-    preset, samples, points = presets.get("seq-mnist-88"), 1000, 25
+    preset = Preset("seq-mnist", (64, 88, 88), Recipe(epochs=1, batch=64))
+    samples, points = 200, 15
     if settings.quick:
         preset = Preset("digits", (32, 32), Recipe(epochs=10, batch=64))
         samples, points = 100, 11

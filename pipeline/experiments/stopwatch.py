@@ -36,7 +36,7 @@ class Stopwatch:
         self._last = time.process_time()
 
 
-def spent_below(folder: Path) -> float | None:
-    """Processor seconds of all trainings below ``folder``; None if there was none."""
+def spent_below(folder: Path) -> float:
+    """Processor seconds of all trainings below ``folder``."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.rglob(SPENT)]
-    return sum(map(sum, found)) if found else None
+    return float(sum(map(sum, found)))

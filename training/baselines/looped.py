@@ -9,9 +9,9 @@
     DEXAT   Θ[t] = Θ0 + κ1·B1[t] + κ2·B2[t],  Bi[t] = ρi·Bi[t-1] + (1 − ρi)·S[t-1]
     AHP     V[t] = α·V[t-1]·(1 − S[t-1]) + I[t] − κ·A[t],  A[t] = ρ·A[t-1] + (1 − ρ)·S[t-1]
 
-A step costs some ten small operations of torch, forward, and twice that backward: about a hundred
-times the compiled kernels' time. GLIF's conductance is constant here; in its own paper it is learnt
-for every step.
+A step costs some ten small operations of torch, forward, and twice that backward; what it costs
+beside the compiled kernels is in ``docs/baselines.md``. GLIF's conductance is constant here; in its
+own paper it is learnt for every step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ State = tuple[torch.Tensor, ...]
 
 
 class Looped(nn.Module):
-    """A neuron with a step of its own: ``step(current, spikes before, state)``."""
+    """A neuron with a step of its own.
+
+    ``constants()`` are what its parameters come to, once for all steps;
+    ``step(current, spikes before, state, constants)`` is what they do.
+    """
 
     states = 1
 
@@ -34,7 +38,13 @@ class Looped(nn.Module):
         super().__init__()
         self.neurons = neurons
 
-    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+    def constants(self) -> State:
+        """Values that every step uses."""
+        raise NotImplementedError
+
+    def step(
+        self, x: torch.Tensor, s: torch.Tensor, state: State, constants: State
+    ) -> tuple[torch.Tensor, State]:
         """Spikes and state at t."""
         raise NotImplementedError
 
@@ -42,9 +52,10 @@ class Looped(nn.Module):
         """Spikes (batch, neuron, time); ``weight`` feeds them back."""
         s = torch.zeros_like(current[..., 0])
         state: State = (s,) * self.states
-        spikes = []
+        constants, spikes = self.constants(), []
         for x in current.unbind(-1):
-            s, state = self.step(x if weight is None else x + s @ weight.t(), s, state)
+            driven = x if weight is None else torch.addmm(x, s, weight.t())
+            s, state = self.step(driven, s, state, constants)
             spikes.append(s)
         return torch.stack(spikes, -1)
 
@@ -58,10 +69,21 @@ class GLIF(Looped):
         first = torch.tensor([0.8, 0.2, 0.8, ALPHA, 0.05, 0.9, THETA0, THETA0])
         self.learnt = nn.Parameter(torch.logit(first))
 
-    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+    def constants(self) -> State:
+        """Factors of V, of V's reset, of the spike, the leak, the factor of I, and the threshold.
+
+        V[t] = kept·V[t-1] − S[t-1]·(hard·V[t-1] + soft) − leak + gain·I[t]
+        """
         a, b, r, decay, leak, conductance, reset, threshold = self.learnt.sigmoid()
-        v = state[0] * (1 - r * s) - (1 - r) * reset * s
-        v = (1 - a * (1 - decay)) * v - (1 - a) * leak + (1 - b * (1 - conductance)) * x
+        kept = 1 - a * (1 - decay)
+        gain = 1 - b * (1 - conductance)
+        return kept, kept * r, kept * (1 - r) * reset, (1 - a) * leak, gain, threshold
+
+    def step(
+        self, x: torch.Tensor, s: torch.Tensor, state: State, constants: State
+    ) -> tuple[torch.Tensor, State]:
+        kept, hard, soft, leak, gain, threshold = constants
+        v = kept * state[0] - s * (hard * state[0] + soft) - leak + gain * x
         return Boxcar.apply(v, threshold.expand_as(v), WIDTH), (v,)
 
 
@@ -75,13 +97,21 @@ class DEXAT(Looped):
         self.fade = nn.Parameter(torch.logit(torch.tensor([[0.9], [0.995]])).repeat(1, neurons))
         self.rise = nn.Parameter(torch.tensor([[1.0], [10.0]]).repeat(1, neurons))
 
-    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
-        v, *traces = state
+    def constants(self) -> State:
+        """Each trace's ρ, 1 − ρ and κ."""
         fades = self.fade.sigmoid()
-        traces = [fade * trace + (1 - fade) * s for fade, trace in zip(fades, traces, strict=True)]
-        theta = THETA0 + self.rise[0] * traces[0] + self.rise[1] * traces[1]
+        return (*fades, *(1 - fades), *self.rise)
+
+    def step(
+        self, x: torch.Tensor, s: torch.Tensor, state: State, constants: State
+    ) -> tuple[torch.Tensor, State]:
+        v, fast, slow = state
+        fast_fade, slow_fade, fast_gain, slow_gain, fast_rise, slow_rise = constants
+        fast = fast_fade * fast + fast_gain * s
+        slow = slow_fade * slow + slow_gain * s
+        theta = THETA0 + fast_rise * fast + slow_rise * slow
         v = ALPHA * v * (1 - s) + x
-        return Boxcar.apply(v, theta, WIDTH), (v, *traces)
+        return Boxcar.apply(v, theta, WIDTH), (v, fast, slow)
 
 
 class AHP(Looped):
@@ -94,9 +124,16 @@ class AHP(Looped):
         self.fade = nn.Parameter(torch.logit(torch.full((neurons,), 0.99)))
         self.pull = nn.Parameter(torch.full((neurons,), 5.0))
 
-    def step(self, x: torch.Tensor, s: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
-        v, trace = state
+    def constants(self) -> State:
+        """ρ, 1 − ρ, κ and the threshold."""
         fade = self.fade.sigmoid()
-        trace = fade * trace + (1 - fade) * s
-        v = ALPHA * v * (1 - s) + x - self.pull * trace
-        return Boxcar.apply(v, torch.full_like(v, THETA0), WIDTH), (v, trace)
+        return fade, 1 - fade, self.pull, torch.full_like(fade, THETA0)
+
+    def step(
+        self, x: torch.Tensor, s: torch.Tensor, state: State, constants: State
+    ) -> tuple[torch.Tensor, State]:
+        v, trace = state
+        fade, gain, pull, threshold = constants
+        trace = fade * trace + gain * s
+        v = ALPHA * v * (1 - s) + x - pull * trace
+        return Boxcar.apply(v, threshold.expand_as(v), WIDTH), (v, trace)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training import baselines, tasks
-from training.baselines import neurons
+from training.baselines import looped, neurons
 from training.functional import celif
 from training.recipe import Recipe
 from training.trainer import Trainer
@@ -73,6 +73,36 @@ def test_alif_threshold_rises_with_its_spikes() -> None:
     # t=1 V .35 ≥ .3; t=2 reset, V .35 < Θ .4; t=3 V .525 ≥ .399; t=4 V .35 < .498
     assert layer(current).flatten().tolist() == [1, 0, 1, 0]
     assert neurons.LIF(1)(current).flatten().tolist() == [1, 1, 1, 1]
+
+
+def test_glif_is_its_equation() -> None:
+    layer = looped.GLIF(1)
+    a, b, r, decay, leak, g, reset, threshold = layer.learnt.sigmoid().tolist()
+    v, s, expected = 0.0, 0.0, []
+    for x in (0.5, 0.1, 0.4, 0.4, -0.2):
+        before = v * (1 - r * s) - (1 - r) * reset * s
+        v = (1 - a * (1 - decay)) * before - (1 - a) * leak + (1 - b * (1 - g)) * x
+        s = float(v >= threshold)
+        expected.append(s)
+    spikes = layer(torch.tensor([[[0.5, 0.1, 0.4, 0.4, -0.2]]])).flatten().tolist()
+    assert spikes == expected == [1, 0, 1, 1, 0]
+
+
+def test_dexat_threshold_rises_by_both_traces() -> None:
+    # After a spike: Θ = 0.3 + 1·(1 − 0.9) + 10·(1 − 0.995) = 0.45; a step later 0.43975.
+    layer, first = looped.DEXAT(1), torch.tensor([[[0.35, 0.46, 0.0]]])
+    assert layer(first).flatten().tolist() == [1, 1, 0]
+    assert layer(torch.tensor([[[0.35, 0.44, 0.0]]])).flatten().tolist() == [1, 0, 0]
+    # Θ = 0.43975 and V = 0.5·0.2 + x: x = 0.34 fires, x = 0.339 does not.
+    assert layer(torch.tensor([[[0.35, 0.2, 0.34]]])).flatten().tolist() == [1, 0, 1]
+    assert layer(torch.tensor([[[0.35, 0.2, 0.339]]])).flatten().tolist() == [1, 0, 0]
+
+
+def test_ahp_current_pulls_the_membrane_down() -> None:
+    # After a spike: A = 1 − 0.99 = 0.01, so V = x − 5·0.01.
+    layer = looped.AHP(1)
+    assert layer(torch.tensor([[[0.35, 0.351]]])).flatten().tolist() == [1, 1]
+    assert layer(torch.tensor([[[0.35, 0.349]]])).flatten().tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("name", baselines.ARTIFICIAL)
