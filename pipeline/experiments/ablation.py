@@ -140,7 +140,7 @@ def _figure(
              label="paper, Seq-MNIST")  # fmt: skip
     bars = left.bar(place + 0.2, [means[name] for name in runs], 0.4, color=FLOAT,
                     label="ours" if of_paper else "ours, digits")  # fmt: skip
-    left.bar_label(bars, fmt="%.1f", fontsize=8)
+    left.bar_label(bars, fmt="%.1f", fontsize=8, label_type="center", color="white")
     for i, each in enumerate(runs.values()):
         left.plot([i + 0.2] * len(each), [r.percent or 0 for r in each], "k.", ms=4)
     left.set_xticks(place, [SYMBOLS[name] for name in runs])

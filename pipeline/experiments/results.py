@@ -21,7 +21,8 @@ _INTRODUCTION = """# The paper's experiments
 Each with the command that runs it, what was spent, and the paper's numbers beside ours. "Quick" is
 a small size that shows the effect, not the paper's numbers: where the task is another one, the
 paper's column is there for the order only. A full-size run that was stopped goes on when its
-command is given again.
+command is given again; what was not run is said to be. Seconds on the wall were taken on a busy
+machine, whose load is given; processor time hardly depends on it, and is that of all threads.
 
 This page is made by `celif reproduce --page docs/results.md` from the records in `docs/results/`.
 """
