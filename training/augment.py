@@ -23,15 +23,24 @@ ANGLE, SCALE = math.radians(10), 0.1
 
 
 class Augmented:
-    """``source`` with every image changed by ``kind``; ``image`` is its rows and columns."""
+    """``source`` with every image changed by ``kind``; ``image`` is its rows and columns.
 
-    def __init__(self, source: Source, kind: str, image: tuple[int, int] | None) -> None:
+    After ``epochs``, if given, images stay as they are.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        kind: str,
+        image: tuple[int, int] | None,
+        epochs: int | None = None,
+    ) -> None:
         if image is None:
             raise ValueError(
                 f"recipe augment: expected a task of images for {kind!r}, got one without rows and "
                 "columns; use augment='none'"
             )
-        self._source, self._kind, self._image = source, kind, image
+        self._source, self._kind, self._image, self._epochs = source, kind, image, epochs
 
     @property
     def x(self) -> torch.Tensor:
@@ -49,6 +58,8 @@ class Augmented:
     def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
         """As :class:`training.tasks.Source` has it."""
         x, y = self._source.draw(seed, epoch, step, size, part)
+        if self._epochs is not None and epoch >= self._epochs:
+            return x, y
         rng = np.random.default_rng([3, seed, epoch, step])
         count = min(size, len(self) - step * size)
         images = x.reshape(len(x), -1, *self._image)

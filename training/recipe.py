@@ -43,6 +43,8 @@ class Recipe:
     augment
         ``"nudge"`` moves each training image by up to one pixel, ``"shift"`` by up to two, afresh
         every time; ``"affine"`` turns, scales and moves it; ``"none"``.
+    augment_epochs
+        For how many epochs, from the first; None for all.
     """
 
     epochs: int = 40
@@ -58,6 +60,7 @@ class Recipe:
     patience: int | None = None
     average: float = 0.0
     augment: str = "none"
+    augment_epochs: int | None = None
     te_lr: float = 1.0
 
     def __post_init__(self) -> None:
@@ -68,7 +71,7 @@ class Recipe:
                 raise ValueError(
                     f"recipe {name}: expected one of {', '.join(known)}, got {chosen!r}"
                 )
-        for name in ("epochs", "batch", "decay_every", "patience"):
+        for name in ("epochs", "batch", "decay_every", "patience", "augment_epochs"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"recipe {name}: expected a number from 1 up, got {value}")

@@ -73,7 +73,7 @@ class Trainer(Generic[Net]):
         self.folder, self.group = RunFolder(out), Group()
         self.source: Source = task.train
         if recipe.augment != "none":
-            self.source = Augmented(task.train, recipe.augment, task.image)
+            self.source = Augmented(task.train, recipe.augment, task.image, recipe.augment_epochs)
         self.steps_per_epoch = math.ceil(len(task.train) / recipe.batch)
         self.total_steps = recipe.epochs * self.steps_per_epoch
         self.optimizer = torch.optim.AdamW(

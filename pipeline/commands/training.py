@@ -55,6 +55,9 @@ def train(
     augment: Annotated[
         str | None, typer.Option(help=f"Of images: {', '.join(augmentation.NAMES)}.")
     ] = None,
+    augment_epochs: Annotated[
+        int | None, typer.Option(help="Only for the first so many epochs.")
+    ] = None,
     average: Annotated[
         float | None, typer.Option(help="Decay of a moving average of the weights, e.g. 0.999.")
     ] = None,
@@ -93,7 +96,8 @@ def train(
         {
             **{"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule, "decay": decay},
             **{"decay_every": decay_every, "weight_decay": weight_decay, "clip": clip},
-            **{"augment": augment, "average": average, "patience": patience, "seed": seed},
+            **{"augment": augment, "augment_epochs": augment_epochs, "average": average},
+            **{"patience": patience, "seed": seed},
         },
         {
             **{"recurrent": recurrent, "beta": beta, "te": te},

@@ -93,6 +93,16 @@ def test_images_are_moved_afresh_but_the_same_for_every_process():
     assert len(source.draw(0, 0, 3, 16)[1]) == 8, "the last batch is not full"
 
 
+def test_images_stay_as_they_are_after_the_epochs_of_augmentation():
+    task = bursts()
+    source = augment.Augmented(task.train, "shift", task.image, epochs=2)
+    for epoch, moved in ((0, True), (1, True), (2, False), (3, False)):
+        x, y = source.draw(0, epoch, 0, 16)
+        plain, labels = task.train.draw(0, epoch, 0, 16)
+        assert torch.equal(y, labels)
+        assert torch.equal(x, plain) != moved
+
+
 def test_samples_that_are_no_images_are_not_moved(tmp_path):
     with pytest.raises(ValueError, match="augment: expected a task of images for 'shift', got one"):
         train(replace(bursts(), image=None), tmp_path, Recipe(epochs=1, augment="shift"))
