@@ -35,12 +35,16 @@ class Job:
     save_steps: int | None
     tensorboard: bool
     as_json: bool
+    origin: Path | None = None
+    """Checkpoint whose weights to start from."""
 
 
-def base(name: str | None, out: Path, resume: bool) -> Preset:
-    """What options change: the run to go on with, else a preset or a task by its name."""
+def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) -> Preset:
+    """What options change: the run to go on with or to start from, else a preset or a task."""
     if resume and (out / trainer.LAST).exists():
         return _of_run(out / trainer.LAST)
+    if origin is not None:
+        return _of_run(origin)
     if name in ("seq-mnist", "ps-mnist"):
         return presets.get(f"{name}-88")
     return presets.get(name or "digits")
@@ -121,6 +125,8 @@ def work(group: Group, device: torch.device, job: Job) -> None:
     first, preset = group.rank == 0, job.preset
     task = tasks.load(preset.task, job.data)
     net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
+    if job.origin is not None:
+        checkpoint.load_weights(job.origin, net)
     tensorboard = job.tensorboard
     if tensorboard and importlib.util.find_spec("tensorboard") is None:
         tensorboard = False

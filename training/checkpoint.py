@@ -93,6 +93,19 @@ def load(path: str | os.PathLike[str]) -> Network:
     return net
 
 
+def load_weights(path: str | os.PathLike[str], net: Network) -> None:
+    """Give ``net`` the weights of the Network in a checkpoint, which must have its shapes."""
+    found = load(path).state_dict()
+    for name, value in net.state_dict().items():
+        shape = None if name not in found else tuple(found[name].shape)
+        if shape != tuple(value.shape):
+            raise CheckpointError(
+                f"{path}: expected {name} of shape {tuple(value.shape)}, found {shape}; start from "
+                "a network of the same widths, steps and encoding"
+            )
+    net.load_state_dict(found)
+
+
 def _reason(error: Exception) -> str:
     lines = str(error).splitlines() or [""]
     return f"damage ({type(error).__name__}: {lines[0][:120]})"

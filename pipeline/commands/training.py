@@ -24,6 +24,10 @@ def train(
         str | None,
         typer.Option(help=f"Task, network and recipe by name: {', '.join(presets.NAMES)}."),
     ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="Checkpoint whose task, network, recipe and weights to start from."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run; default runs/NAME.")
     ] = None,
@@ -82,11 +86,11 @@ def train(
     """Train a network; checkpoints and metrics go to the run's folder."""
     from pipeline import jobs
 
-    if task is not None and preset is not None:
-        raise ValueError("train: expected --task or --preset, got both")
+    if sum(given is not None for given in (task, preset, start)) > 1:
+        raise ValueError("train: expected one of --task, --preset and --start, got several")
     name = preset or task or "digits"
     out = Path("runs", name) if out is None else out
-    chosen = jobs.base(task or preset, out, resume)
+    chosen = jobs.base(task or preset, out, resume, start)
     if task is not None:
         chosen = replace(chosen, task=task)
     if hidden is not None:
@@ -106,7 +110,7 @@ def train(
     )
     if download and data is not None:
         tasks.download(data)
-    job = jobs.Job(chosen, data, out, resume, save_minutes, save_steps, tensorboard, as_json)
+    job = jobs.Job(chosen, data, out, resume, save_minutes, save_steps, tensorboard, as_json, start)
     jobs.start(job, devices, device)
 
 

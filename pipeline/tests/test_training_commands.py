@@ -34,6 +34,21 @@ def test_resumed_run_keeps_its_own_options(tmp_path: Path, end_of: Any) -> None:
     )
 
 
+def test_run_starts_from_the_weights_of_another(tmp_path: Path, end_of: Any) -> None:
+    answer("train", "--out", tmp_path / "first", *SMALL, "--dropout", 0.3, "--batch", 200)
+    first = tmp_path / "first" / "last.pt"
+    # A rate that is as good as none leaves the weights where they were.
+    said = answer("train", "--out", tmp_path / "second", "--start", first, "--lr", 1e-30)
+    assert said["recipe"]["batch"] == 200
+    before, after = checkpoint.load(first), checkpoint.load(said["checkpoint"])
+    assert after.config == before.config
+    for one, other in zip(before.parameters(), after.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+    ending = end_of("train", "--out", tmp_path / "third", "--start", first, "--hidden", "7")
+    assert ending.code == 2
+    assert "last.pt: expected te of shape (7, 64), found (6, 64); start from" in ending.error
+
+
 def test_preset_brings_task_network_and_recipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,7 +66,7 @@ def test_preset_brings_task_network_and_recipe(
 
 def test_task_and_preset_are_not_both_given(end_of: Any) -> None:
     ending = end_of("train", "--task", "digits", "--preset", "digits")
-    assert ending == (2, "celif: train: expected --task or --preset, got both\n")
+    assert ending == (2, "celif: train: expected one of --task, --preset and --start, got several\n")
 
 
 def test_download_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
