@@ -76,8 +76,11 @@ def _write(out: Path, outcome: Outcome, record: dict[str, Any]) -> None:
 def duration(record: dict[str, Any]) -> str:
     """How long a run took, on the wall and, if known, of the processors' time."""
     processor = record.get("processor_seconds")  # not in records of earlier versions
-    shown = "" if processor is None else f" ({processor:.0f} s of processor time)"
-    return f"{record['seconds']:.0f} s{shown}"
+    if processor is None:
+        return f"{record['seconds']:.0f} s"
+    if processor > record["seconds"] * record["machine"]["cores"]:
+        return f"{processor:.0f} s of processor time in several runs"
+    return f"{record['seconds']:.0f} s ({processor:.0f} s of processor time)"
 
 
 def number(value: float | None, signed: bool = False) -> str:
