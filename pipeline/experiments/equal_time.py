@@ -23,8 +23,6 @@ from training.recipe import Recipe
 from training.tasks import Split, Task
 
 RATES = (2e-3, 1e-2)
-TOLERANCE = 0.2
-"""How far the time that was spent may be from the budget: it is planned from the sweep's steps."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +87,10 @@ class Contest:
         """Accuracy in percent after each epoch."""
         return np.array([100 * epoch["validation"] for epoch in self.spent.run.history])
 
+    def validation_at(self, minutes: float) -> float:
+        """Accuracy in percent after so much time, between epochs along a line."""
+        return float(np.interp(minutes, self.minutes, self.validation))
+
     def samples(self, batch: int) -> np.ndarray:
         """Samples seen up to the end of each epoch."""
         epochs = len(self.spent.seconds)
@@ -139,21 +141,22 @@ def run(settings: Settings) -> Outcome:
         budget = replace(budget, seconds=60 * settings.minutes)
     with one_thread():
         found = {each: contend(each, task, budget, settings.out) for each in contenders}
-    rows = [_row(each, contest, budget, not settings.quick) for each, contest in found.items()]
+    rows = [_row(each, contest, not settings.quick) for each, contest in found.items()]
     scores = {each: contest.spent.run.percent or 0.0 for each, contest in found.items()}
-    others = [score for each, score in scores.items() if each.model != "CE-LIF"]
-    spent = [sum(contest.spent.seconds) for contest in found.values()]
-    claims = [
-        Claim(f"{each.label} beats LIF and ALIF", score > max(others))
-        for each, score in scores.items()
-        if each.model == "CE-LIF"
-    ]
-    claims.append(
-        Claim(
-            f"each spent the budget within {TOLERANCE:.0%}",
-            all(abs(seconds / budget.seconds - 1) < TOLERANCE for seconds in spent),
-        )
-    )
+    common = min(contest.minutes[-1] for contest in found.values())
+    then = {each: contest.validation_at(common) for each, contest in found.items()}
+    claims = []
+    for each in found:
+        if each.model == "CE-LIF":
+            rest = [other for other in found if other.model != "CE-LIF"]
+            text = f"{each.label} beats LIF and ALIF"
+            claims += [
+                Claim(f"{text} on test data", scores[each] > max(scores[o] for o in rest)),
+                Claim(
+                    f"{text} in validation after {common:.2g} min, the time that all of them had",
+                    then[each] > max(then[other] for other in rest),
+                ),
+            ]
     words = (
         f"{task.name}, T = {task.steps}, {budget.seconds / 60:g} processor minutes each on one "
         f"thread, batch {budget.recipe.batch}, cosine; before, {budget.sweep:g} s for each "
@@ -162,7 +165,8 @@ def run(settings: Settings) -> Outcome:
     )
     notes = [
         "Processor time of the training alone, without validation: it does not count what other "
-        "programs take of the machine.",
+        "programs take of the machine. The number of steps is planned from the sweep's speed, so "
+        "that the time in the rows is near the budget, not equal to it.",
         "CE-LIF runs through kernels that keep blocks of samples in the cache from layer to layer; "
         "a recurrent layer has to be walked step by step. Both are compiled and the best we have; "
         "the right half of the figure takes the kernels' speed out.",
@@ -175,7 +179,7 @@ def run(settings: Settings) -> Outcome:
     return Outcome(rows, claims, words, figure, numbers, notes, options)
 
 
-def _row(contender: Contender, contest: Contest, budget: Budget, of_paper: bool) -> Row:
+def _row(contender: Contender, contest: Contest, of_paper: bool) -> Row:
     spent = contest.spent
     note = (
         f"{spent.run.parameters:,} parameters, rate {contest.rate:g}, {spent.steps:,} steps, "

@@ -41,10 +41,11 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     order = list(catalogue.EXPERIMENTS)
     known = [record for record in records if record["name"] in order]
     known.sort(key=lambda record: (order.index(record["name"]), record["quick"]))
-    missing = [name for name in order if name not in {record["name"] for record in known}]
+    ran = {(record["name"], record["quick"]) for record in known}
+    missing = [name for name in order if (name, False) not in ran]
     parts = [_INTRODUCTION, *(_section(record, folder.name) for record in known)]
     if missing:
-        parts.append(f"## Not run yet\n\n{', '.join(missing)}\n")
+        parts.append(f"## Not run at full size yet\n\n{', '.join(missing)}\n")
     with atomic_file(page) as draft:
         draft.write_text("\n".join(parts), encoding="utf-8")
 

@@ -154,7 +154,8 @@ def run(settings: Settings) -> Outcome:
     budget = (
         f"{', '.join(names)}: {recipe.epochs} epochs of batch {recipe.batch} at the best of the "
         f"rates {', '.join(f'{rate:g}' for rate in plan.rates)} by {plan.sweep_epochs} epochs of "
-        "each; seed 0"
+        f"each, seed 0; trained so {sum(one['finished'] for one in numbers.values())} of "
+        f"{len(numbers)}"
     )
     notes = [
         "The paper's LSTM, ALIF, DEXAT, AHP, IndRNN and TCN are cited from elsewhere.",

@@ -12,7 +12,9 @@ from pipeline.figures import FLOAT, GREY
 
 def draw(rows: list[Row], budget: str) -> Figure:
     """Two bars a row."""
-    figure, ax = plt.subplots(figsize=(9, 1.2 + 0.34 * len(rows)), layout="constrained")
+    figure, ax = plt.subplots(
+        figsize=(9, 1.4 + (0.4 if len(rows) < 20 else 0.26) * len(rows)), layout="constrained"
+    )
     place = np.arange(len(rows))
     ax.barh(place - 0.2, [row.paper or 0 for row in rows], 0.38, color=GREY, label="paper, MNIST")
     ax.barh(place + 0.2, [row.ours or 0 for row in rows], 0.38, color=FLOAT, label="ours")
