@@ -45,7 +45,7 @@ def shortened(name: str, hidden: tuple[int, ...], epochs: int) -> Preset:
     return replace(preset, hidden=hidden, recipe=replace(preset.recipe, epochs=epochs))
 
 
-QUICK, FULL = shortened("copy-400", (32, 32), 1), shortened("copy-400", (64, 256, 256), 2)
+QUICK, FULL = shortened("copy-400", (32, 32), 1), shortened("copy-400", (64, 256, 256), 1)
 NOTES = [
     "The loss is that of the last ten steps, and a share is of what the steps before them have: in "
     "those ten spikes act on the loss directly, whatever a model remembers. ALIF's γ starts at 0.1 "

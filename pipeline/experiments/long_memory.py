@@ -47,7 +47,7 @@ class Problem:
 ADDING = Problem(
     "adding", (100, 200, 500, 800),
     Preset("adding-50", (64, 64), Recipe(epochs=8, batch=128, weight_decay=0.0)),
-    lambda steps: 1 / 6, lambda steps: 0.01, 0.25,
+    lambda steps: 1 / 6, lambda steps: 0.01, 1 / 3,
 )  # fmt: skip
 COPY = Problem(
     "copy", (100, 200, 400, 500),
