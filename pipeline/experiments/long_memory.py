@@ -53,7 +53,7 @@ COPY = Problem(
     "copy", (100, 200, 400, 500),
     Preset("copy-30", (64, 256), replace(presets.get("copy-30").recipe, epochs=8)),
     lambda steps: 10 * math.log(8) / (steps + 20),
-    lambda steps: math.log(8) / (steps + 20), 0.5,
+    lambda steps: math.log(8) / (steps + 20), 0.6,
 )  # fmt: skip
 
 
