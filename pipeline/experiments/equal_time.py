@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from pipeline.experiments.experiment import Claim, Experiment, Outcome, Row, Settings
 from pipeline.experiments.models import COLOURS, make
 from pipeline.experiments.spending import Spent, one_thread, seconds_a_step, spend
+from pipeline.experiments.table1 import LEARNT
 from training import tasks
 from training.recipe import Recipe
 from training.tasks import Split, Task
@@ -183,8 +184,10 @@ def _row(contender: Contender, contest: Contest, of_paper: bool) -> Row:
     spent = contest.spent
     note = (
         f"{spent.run.parameters:,} parameters, rate {contest.rate:g}, {spent.steps:,} steps, "
-        f"{sum(spent.seconds) / 60:.1f} min"
+        f"{sum(spent.seconds) / 60:.2g} min"
     )
+    if (spent.run.percent or 0.0) <= LEARNT:
+        note += ", still at chance"
     paper = contender.paper if of_paper else None
     return Row(contender.label, spent.run.percent, paper, "%", note, comparable=False)
 
