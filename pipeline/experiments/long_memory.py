@@ -149,6 +149,11 @@ def _rows(problem: Problem, found: Contest) -> list[Row]:
             recalled = f"recalls {last['recall']:.1%} of the symbols"
             note = f"{note}, {recalled}" if note else recalled
         rows.append(Row(f"{name}, T = {found.steps}: loss", last.get("loss"), note=note))
+        limit = problem.solved(found.steps)
+        below = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] < limit]
+        if below:
+            what = f"{name}, T = {found.steps}: loss below {limit:.3g} after"
+            rows.append(Row(what, below[0] * found.each, unit="steps"))
     return [*rows, Row(f"baseline, T = {found.steps}", problem.baseline(found.steps))]
 
 

@@ -13,6 +13,7 @@ from pipeline.experiments import long_memory
 from pipeline.experiments.experiment import Settings
 from pipeline.experiments.long_memory import ADDING, COPY
 from pipeline.experiments.stopping import Sitting
+from training import presets
 from training.presets import Preset
 from training.recipe import Recipe
 from training.run_folder import METRICS
@@ -32,6 +33,17 @@ def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
     assert celif is not None
     assert alif is not None
     assert celif < 0.75 * ADDING.baseline(12)
+    assert celif < alif
+
+
+def test_celif_recalls_before_alif(tmp_path: Path) -> None:
+    copy = presets.get("copy-20")
+    preset = replace(copy, hidden=(32, 64), recipe=replace(copy.recipe, epochs=3))
+    found = long_memory.contest(20, preset, 32, Sitting(tmp_path), ("CE-LIF", "ALIF"))
+    celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
+    assert celif is not None
+    assert alif is not None
+    assert celif < 0.95 * COPY.baseline(20)  # below it only memory leads
     assert celif < alif
 
 
