@@ -180,7 +180,12 @@ def _figure(problem: Problem, found: list[Contest], budget: str) -> Figure:
     columns = min(2, len(found))
     lines = -(-len(found) // columns)
     figure, axes = plt.subplots(
-        lines, columns, figsize=(9, 3.6 * lines), layout="constrained", squeeze=False
+        lines,
+        columns,
+        figsize=(9, 3.6 * lines),
+        layout="constrained",
+        squeeze=False,
+        sharex=True,
     )
     for ax, each in zip(axes.flat, found, strict=True):
         for name, one in each.runs.items():
