@@ -169,9 +169,7 @@ def compare(
 
 def run(settings: Settings) -> Outcome:
     """Shares of every step for the three models, at T = 400; quick: small ones."""
-    preset, cells, seeds = FULL, 128, (0,)
-    if settings.quick:
-        preset, cells, seeds = QUICK, 32, (0, 1, 2)
+    preset, cells, seeds = (QUICK, 32, range(3)) if settings.quick else (FULL, 128, range(1))
     task = tasks.load(preset.task)
     found = [compare(MODELS, task, preset, seed, settings.out, cells) for seed in seeds]
     halves = {
