@@ -58,6 +58,11 @@ NOTES = [
     "all, TE too, after which ALIF was above CE-LIF with one seed of three. Then the paper's T, "
     "copy memory's own recipe, and the last ten steps left out.",
 ]
+EXPLODED = (
+    "Not reproduced here: that CE-LIF's early share exceeds ALIF's. ALIF's gradient grows without "
+    "bound on its way back, so that nearly all of it is in early steps; the claim holds for LSTM, "
+    "and for both at the quick size, with three seeds."
+)
 CLAIMED = (("before", "LSTM"), ("after", "ALIF"), ("after", "LSTM"))
 
 
@@ -217,7 +222,8 @@ def run(settings: Settings) -> Outcome:
         str(seed): {name: each.plain() for name, each in both.items()}
         for seed, both in zip(seeds, found, strict=True)
     }
-    return Outcome(rows, claims, budget, _figure(found, budget), numbers, NOTES)
+    notes = [*NOTES, EXPLODED] if max(halves["after", "ALIF"]) > 0.9 else NOTES
+    return Outcome(rows, claims, budget, _figure(found, budget), numbers, notes)
 
 
 def _row(what: str, values: Sequence[float]) -> Row:
