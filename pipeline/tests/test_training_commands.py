@@ -66,7 +66,10 @@ def test_preset_brings_task_network_and_recipe(
 
 def test_task_and_preset_are_not_both_given(end_of: Any) -> None:
     ending = end_of("train", "--task", "digits", "--preset", "digits")
-    assert ending == (2, "celif: train: expected one of --task, --preset and --start, got several\n")
+    assert ending.code == 2
+    assert ending.error == (
+        "celif: train: expected one of --task, --preset and --start, got several\n"
+    )
 
 
 def test_download_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
