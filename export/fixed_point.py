@@ -61,7 +61,7 @@ def saturate(x: Any) -> Any:
 
 @compiled.scalar_form_of(saturate)
 def saturate_scalar(x: Any) -> Any:
-    """The same, as kernels compute it: in two instructions, which makes a step a third cheaper."""
+    """The same, as kernels compute it: in two instructions of the processor."""
     return min(max(x, -STATE_MAX), STATE_MAX)
 
 
