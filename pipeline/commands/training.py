@@ -45,8 +45,14 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, help=_FROM_PRESET)] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Samples a step, in all.")] = None,
     lr: Annotated[float | None, typer.Option(help="(Peak) learning rate.")] = None,
+    te_lr: Annotated[
+        float | None, typer.Option(help="Rate of the temporal encoding, in multiples of --lr.")
+    ] = None,
     schedule: Annotated[
         str | None, typer.Option(help=f"Of the rate: {', '.join(recipe.SCHEDULES)}.")
+    ] = None,
+    warmup: Annotated[
+        float | None, typer.Option(help="Share of all steps over which a cosine's rate rises.")
     ] = None,
     decay: Annotated[float | None, typer.Option(help="Factor of the schedule step.")] = None,
     decay_every: Annotated[int | None, typer.Option(help="Epochs between two steps.")] = None,
@@ -101,7 +107,7 @@ def train(
             **{"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule, "decay": decay},
             **{"decay_every": decay_every, "weight_decay": weight_decay, "clip": clip},
             **{"augment": augment, "augment_epochs": augment_epochs, "average": average},
-            **{"patience": patience, "seed": seed},
+            **{"patience": patience, "seed": seed, "te_lr": te_lr, "warmup": warmup},
         },
         {
             **{"recurrent": recurrent, "beta": beta, "te": te},

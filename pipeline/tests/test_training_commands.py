@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,23 @@ import pytest
 import torch
 
 from export import quantize
+from pipeline.commands import training as training_commands
 from pipeline.tests.commands import answer, celif
 from training import checkpoint, presets, tasks, trainer
 from training.tasks import idx
 
 SMALL = ("--epochs", 1, "--hidden", "6")
+
+
+def test_every_part_of_a_recipe_has_an_option(tmp_path: Path) -> None:
+    options = inspect.signature(training_commands.train).parameters
+    assert {field.name for field in fields(trainer.Recipe)} <= set(options)
+    given = {"te_lr": 0.5, "warmup": 0.25, "weight_decay": 0.02}
+    words = [
+        word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
+    recipe = answer("train", "--out", tmp_path, *SMALL, *words)["recipe"]
+    assert {name: recipe[name] for name in given} == given
 
 
 def test_resumed_run_keeps_its_own_options(tmp_path: Path, end_of: Any) -> None:
