@@ -100,8 +100,10 @@ def backward(grad, te, p, v, flags, grad_bias, grad_te, neurons_each):  # type: 
         for t in range(steps - 1, -1, -1):
             # After the last step grad_theta is 0: any row of TE, and of its gradient, will do.
             after = min(t + 1, steps - 1)
-            for i in range(size):
-                for n in range(np.uint64(first), np.uint64(last)):
+            # Samples and neurons backwards, too: a processor foresees one direction, not a zigzag.
+            for i in range(size - 1, -1, -1):
+                for k in range(np.uint64(last - first)):
+                    n = np.uint64(last - 1) - k
                     grad_te[g, after, n] += grad_theta[i, n] * v[g, t, i, n]
                     grad_v[i, n], grad_theta[i, n] = adjoint(
                         grad[g, t, i, n], grad_v[i, n], grad_theta[i, n], te[after, n],
