@@ -14,6 +14,7 @@ from export.exporter import digest
 from export.model import CelifLayer
 from pipeline.samples import run_twin
 from training import checkpoint, presets, tasks
+from training.network import Network
 from training.recipe import Recipe
 
 CURVE = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
@@ -49,6 +50,7 @@ class Card:
     file_bytes: dict[str, int]
     recipe: dict[str, Any]
     network: dict[str, Any]
+    origin: str | None
     history: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +78,9 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
             f"{model.with_suffix('.net')}: expected the export of {model.with_suffix('.pt')}, "
             "found that of other weights; export it again"
         )
-    test = tasks.load(content["task"], data).test
+    task = tasks.load(content["task"], data)
+    tasks.require_classes(task.objective, str(model))
+    test = task.test
     x, y = test.x[:samples], test.y[:samples]
     trace = run_twin(fixed, x.numpy())
     labels = y.numpy()
@@ -100,6 +104,7 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
         file_bytes={end: model.with_suffix(end).stat().st_size for end in (".pt", ".net")},
         recipe=content["recipe"],
         network=net.config,
+        origin=content.get("origin"),
         history=content["history"],
     )
 
@@ -159,12 +164,21 @@ def _recipe(card: Card) -> str:
         for name, value in recipe.items()
         if value != getattr(preset.recipe, name) and value is not None
     ]
-    for name in ("dropout", "beta"):
-        if card.network[name] != preset.network.get(name, card.network[name]):
-            options.append(f"--{name} {card.network[name]:g}")
+    hidden = tuple(card.widths[1:-1])
+    if hidden != preset.hidden:
+        options.append(f"--hidden {','.join(map(str, hidden))}")
+    with torch.random.fork_rng(devices=[]):
+        first, *_, classes = card.widths
+        usual = Network(first, hidden, classes, card.steps, **preset.network).config
+    for name in ("dropout", "beta", "te", "tied_dropout", "recurrent"):
+        value, option = card.network[name], name.replace("_", "-")
+        if value != usual[name]:
+            switch = name in ("tied_dropout", "recurrent")
+            options.append(f"--{option}" if switch else f"--{option} {value}")
     folder = " --data DIR" if "mnist" in card.task else ""
     words = " ".join([f"celif train --preset {_preset(card)}{folder}", *options])
-    return f"`{words}`, seed {recipe['seed']}"
+    begun = "" if card.origin is None else f", from the weights of {card.origin}"
+    return f"`{words}`, seed {recipe['seed']}{begun}"
 
 
 def _preset(card: Card) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import logging
 import os
@@ -18,6 +19,7 @@ from torch.multiprocessing import ProcessExitedException
 from pipeline import console, exits
 from pipeline.commands.options import answer
 from training import checkpoint, distributed, memory, presets, tasks, trainer
+from training.checkpoint import CheckpointError
 from training.distributed import Group
 from training.presets import Preset
 from training.recipe import Recipe
@@ -52,11 +54,33 @@ def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) 
 
 def _of_run(path: Path) -> Preset:
     content = checkpoint.read(path)
-    network = dict(content["network"] or {})
+    if content["kind"] != "Network" or not {"task", "recipe"} <= set(content):
+        raise CheckpointError(
+            f"{path}: expected the checkpoint of a Network that celif train wrote, found a "
+            f"{content['kind']}, {'trained' if 'recipe' in content else 'saved by itself'}; "
+            "celif finetune goes on with its own runs, and training.trainer with any module"
+        )
+    network = dict(content["network"])
     hidden = tuple(network.pop("hidden", ()))
     for known_by_the_task in ("in_features", "classes", "steps", "permutation"):
         network.pop(known_by_the_task, None)
-    return Preset(content["task"], hidden, Recipe(**content["recipe"]), network)
+    try:
+        recipe = Recipe(**content["recipe"])
+    except TypeError as error:
+        raise CheckpointError(
+            f"{path}: expected a known recipe, found {error}; update celif-lava"
+        ) from None
+    return Preset(content["task"], hidden, recipe, network)
+
+
+def require_preset(run: Preset, name: str, out: Path) -> None:
+    """Refuse to resume a run as one of another preset; its recipe may have been another."""
+    asked = presets.get(name)
+    if (asked.task, asked.hidden) != (run.task, run.hidden):
+        raise ValueError(
+            f"{out}: expected a run of {name}, {asked.task} with hidden layers {asked.hidden}, "
+            f"found one of {run.task} with {run.hidden}; leave --preset out or take another --out"
+        )
 
 
 def changed(preset: Preset, recipe: dict[str, Any], network: dict[str, Any]) -> Preset:
@@ -125,8 +149,11 @@ def work(group: Group, device: torch.device, job: Job) -> None:
     first, preset = group.rank == 0, job.preset
     task = tasks.load(preset.task, job.data)
     net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
+    origin = None
     if job.origin is not None:
         checkpoint.load_weights(job.origin, net)
+        digest = hashlib.sha256(job.origin.read_bytes()).hexdigest()
+        origin = f"{job.origin} (SHA-256 {digest[:16]})"
     tensorboard = job.tensorboard
     if tensorboard and importlib.util.find_spec("tensorboard") is None:
         tensorboard = False
@@ -145,10 +172,14 @@ def work(group: Group, device: torch.device, job: Job) -> None:
             save_minutes=job.save_minutes,
             save_steps=job.save_steps,
             tensorboard=tensorboard,
+            origin=origin,
         )
-        if job.resume and training.resume() and first:
+        resumed = job.resume and training.resume()
+        if resumed and first:
             step = f" and step {training.tally.step}" if training.tally.step else ""
             console.say(f"resumed after epoch {len(training.history)}{step}")
+        elif job.resume and first:
+            console.say(f"{job.out}: no checkpoint to go on from, so this is a new run")
         net = training.run()
     if first:
         _tell(job, net.num_parameters, training)

@@ -58,7 +58,8 @@ class Augmented:
     def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
         """As :class:`training.tasks.Source` has it."""
         x, y = self._source.draw(seed, epoch, step, size, part)
-        if self._epochs is not None and epoch >= self._epochs:
+        over = self._epochs is not None and epoch >= self._epochs
+        if over or len(x) == 0:  # more processes than samples leave some without
             return x, y
         rng = np.random.default_rng([3, seed, epoch, step])
         count = min(size, len(self) - step * size)

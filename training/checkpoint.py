@@ -1,11 +1,13 @@
 """Checkpoints: a network, how it was made and, while training, all that is needed to go on.
 
-Saved whole or not at all; loaded without executing code from the file.
+Saved whole or not at all. Loaded by torch's restricted unpickler, and from no form of file but the
+one that :func:`save` writes: older forms take paths through torch that were open to attacks.
 """
 
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Content of a checkpoint, checked to be one."""
     if not Path(path).is_file():
         raise CheckpointError(f"{path}: expected a checkpoint, found no such file")
+    if not zipfile.is_zipfile(path):
+        raise CheckpointError(f"{path}: expected a checkpoint, found another or half a file")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch's unpickler raises whatever it stumbles over
@@ -96,14 +100,20 @@ def load(path: str | os.PathLike[str]) -> Network:
 def load_weights(path: str | os.PathLike[str], net: Network) -> None:
     """Give ``net`` the weights of the Network in a checkpoint, which must have its shapes."""
     found = load(path).state_dict()
-    for name, value in net.state_dict().items():
-        shape = None if name not in found else tuple(found[name].shape)
-        if shape != tuple(value.shape):
+    ours, theirs = (
+        {name: tuple(w.shape) for name, w in d.items()} for d in (net.state_dict(), found)
+    )
+    for name in {**ours, **theirs}:
+        if ours.get(name) != theirs.get(name):
             raise CheckpointError(
-                f"{path}: expected {name} of shape {tuple(value.shape)}, found {shape}; start from "
-                "a network of the same widths, steps and encoding"
+                f"{path}: expected {_shaped(name, ours)}, found {_shaped(name, theirs)}; "
+                "start from a network of the same widths, steps, encoding and feedback"
             )
     net.load_state_dict(found)
+
+
+def _shaped(name: str, shapes: dict[str, tuple[int, ...]]) -> str:
+    return f"{name} of shape {shapes[name]}" if name in shapes else f"no {name}"
 
 
 def _reason(error: Exception) -> str:

@@ -47,6 +47,8 @@ def sequence(
             f"{name}: expected {channels} channel(s) on axis 1, got {x.shape[1]} "
             f"(shape {tuple(x.shape)}); time is the last axis, transpose if it is not"
         )
+    if len(x) == 0:
+        raise ValueError(f"{name}: expected at least one sample, got shape {tuple(x.shape)}")
     if not 1 <= x.shape[2] <= steps:
         raise ValueError(
             f"{name}: expected 1..{steps} time steps, as the TE table has, "

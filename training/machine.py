@@ -32,14 +32,20 @@ def _version(package: str) -> str:
 
 def _commit() -> str:
     """Revision of the source tree; that of an installed package is its version."""
-    command = ["git", "describe", "--always", "--dirty"]
-    try:
+    here = Path(__file__)
+
+    def git(*words: str) -> str:
         done = subprocess.run(
-            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+            ["git", *words], cwd=here.parent, capture_output=True, text=True, check=False
         )
+        return done.stdout.strip()
+
+    try:
+        # Installed in an environment inside somebody's own repository, it is not part of that.
+        ours = git("ls-files", here.name)
+        return (git("describe", "--always", "--dirty") if ours else "") or "unknown"
     except OSError:
         return "unknown"
-    return done.stdout.strip() or "unknown"
 
 
 def describe(packages: Iterable[str] = ("celif-lava", "torch", "numba", "numpy")) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def get(name: str) -> Preset:
     if f"{name}-88" in PRESETS:
         return PRESETS[f"{name}-88"]
     kind, _, steps = name.partition("-")
-    if kind in ("adding", "copy") and steps.isdecimal():
-        return _adding(int(steps)) if kind == "adding" else _copy(max(2, int(steps)))
+    if kind in ("adding", "copy") and steps.isdecimal() and int(steps) >= 2:
+        return _adding(int(steps)) if kind == "adding" else _copy(int(steps))
     raise ValueError(
         f"preset: expected a task, one of {', '.join(tasks.NAMES)}, or a preset, one of "
         f"{', '.join(NAMES)}, got {name!r}"

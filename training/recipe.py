@@ -36,7 +36,8 @@ class Recipe:
     decay, decay_every
         Of the schedule ``"step"``.
     patience
-        Stop after this many epochs without a better validation; None never stops early.
+        Stop after this many epochs whose validation was worse than the best; None never stops
+        early.
     average
         Decay of a moving average of the weights, e.g. 0.999, which is then what is validated,
         saved and returned; 0 for none.
@@ -75,8 +76,10 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"recipe {name}: expected a number from 1 up, got {value}")
-        if not self.te_lr >= 0:
-            raise ValueError(f"recipe te_lr: expected a number from 0 up, got {self.te_lr:g}")
+        for name in ("lr", "te_lr", "weight_decay", "clip", "decay", "seed"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"recipe {name}: expected a number from 0 up, got {value:g}")
         for name in ("warmup", "average"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(

@@ -57,10 +57,13 @@ class RunFolder:
         told = {name: about[name] for name in ("task", "recipe", "history")}
         self._write(METRICS, json.dumps(told, indent=1))
         with atomic_file(self.path / TABLE) as draft, draft.open("w", newline="") as f:
-            table = csv.writer(f)
-            table.writerow(["epoch", *history[0]])
+            # Epochs of a run that an earlier version began know fewer numbers.
+            names = {name: None for epoch in history for name in epoch}
+            table = csv.DictWriter(f, ["epoch", *names], restval="")
+            table.writeheader()
             for number, epoch in enumerate(history, 1):
-                table.writerow([number, *map(_cell, epoch.values())])
+                cells = {name: _cell(value) for name, value in epoch.items()}
+                table.writerow({"epoch": number, **cells})
 
     def _write(self, name: str, text: str) -> None:
         with atomic_file(self.path / name) as draft:

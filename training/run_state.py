@@ -28,6 +28,7 @@ def about(run: Trainer[Any]) -> Content:
         "task": run.task.name,
         "recipe": asdict(run.recipe),
         "processes": run.group.size,
+        "origin": run.origin,
     }
 
 
@@ -58,7 +59,7 @@ def restore(run: Trainer[Any], path: Path) -> None:
     if run.average is not None:
         run.average.load(content["weights"], content["averaged"])
     run.optimizer.load_state_dict(content["optimizer"])
-    run.history = content["history"]
+    run.history, run.origin = content["history"], content.get("origin")
     run.tally = Tally(**content.get("tally", {}))
     _restore_random(run, path, content)
 

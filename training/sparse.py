@@ -1,7 +1,7 @@
 """Products with spikes: rows of the other factor added up where there is a spike.
 
 Few neurons fire at a step, at first one in twenty, and a matrix product would mostly multiply by
-zero. Adding the rows in order gives the bits of a product that sums in order, as BLAS does.
+zero. Rows are added in order; a product of torch's may sum in another.
 """
 
 from __future__ import annotations

@@ -53,6 +53,8 @@ class Trainer(Generic[Net]):
         None for not.
     tensorboard
         Write the metrics for TensorBoard, too.
+    origin
+        Where the first weights come from, if not from the recipe's seed; kept with the run.
     """
 
     def __init__(
@@ -66,8 +68,10 @@ class Trainer(Generic[Net]):
         save_minutes: float | None = 5.0,
         save_steps: int | None = None,
         tensorboard: bool = False,
+        origin: str | None = None,
     ) -> None:
         _require_fit(net, task)
+        self.origin = origin
         self.net, self.task, self.recipe, self.report = net, task, recipe, report
         self.save_minutes, self.save_steps, self.tensorboard = save_minutes, save_steps, tensorboard
         self.folder, self.group = RunFolder(out), Group()
@@ -87,6 +91,7 @@ class Trainer(Generic[Net]):
         self.history: list[Epoch] = []
         self.tally, self._resumed = Tally(), False
         self._clock, self._saved = Clock(), time.monotonic()
+        self._board: Board | None = None
 
     @property
     def out(self) -> Path:
@@ -109,7 +114,14 @@ class Trainer(Generic[Net]):
 
     def resume(self) -> bool:
         """Continue from the run's last checkpoint; False if there is none."""
-        if not self.folder.last.exists():
+        found = self.folder.last.exists()
+        (seeing,) = self.group.totals([float(found)], self.device)
+        if seeing not in (0, self.group.size):
+            raise ValueError(
+                f"{self.folder.last}: expected all {self.group.size} processes to see the "
+                f"checkpoint, found that {seeing:.0f} do; put the run into a folder that all share"
+            )
+        if not found:
             return False
         run_state.restore(self, self.folder.last)
         self._resumed = True
@@ -117,16 +129,13 @@ class Trainer(Generic[Net]):
 
     def run(self) -> Net:
         """Train to the end; return the network of the last epoch, or the average, to evaluate."""
-        board = None
         if self.group.rank == 0 and not self.finished:
             self.folder.begin(run_state.about(self), self._resumed)
             if self.tensorboard:
-                board = Board(self.out, len(self.history))
+                self._board = Board(self.out, len(self.history))
         self._clock, self._saved = Clock(), time.monotonic()
         while not self.finished:
             self._epoch()
-            if board is not None:
-                board.add(self.history[-1], len(self.history))
         if self.average is not None:
             self.net.load_state_dict(self.average.weights)
         return self.net.eval()
@@ -157,6 +166,8 @@ class Trainer(Generic[Net]):
         )
         self._tell(len(self.history), validation)
         self.tally = Tally()
+        if self._board is not None:  # first: what a resumed run repeats it writes over
+            self._board.add(self.history[-1], len(self.history))
         self._save()
 
     def _step(self) -> bool:
@@ -253,7 +264,10 @@ def _groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
 
 
 def _require_fit(net: nn.Module, task: Task) -> None:
-    """Refuse a :class:`Network` of other sizes than the task's; other modules must know better."""
+    """Refuse a task without samples, and a :class:`Network` of other sizes than the task's."""
+    for name in ("train", "validation"):
+        if len(getattr(task, name)) == 0:
+            raise ValueError(f"task {task.name}: expected samples in {name}, got none")
     if not isinstance(net, Network):
         return
     if (net.in_features, net.config["classes"]) != (task.channels, task.classes):

@@ -54,6 +54,7 @@ def finetune(
     memory.keep_freed_memory()
     net = checkpoint.load(source)
     task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
+    tasks.require_classes(task.objective, str(source))
     chosen = formats(
         weight_bits=weight_bits,
         te_bits=te_bits,

@@ -72,7 +72,7 @@ def train(
         float | None, typer.Option(help="Decay of a moving average of the weights, e.g. 0.999.")
     ] = None,
     patience: Annotated[
-        int | None, typer.Option(help="Stop after so many epochs without a better validation.")
+        int | None, typer.Option(help="Stop after so many epochs that were worse than the best.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Default 0.")] = None,
     data: Data = None,
@@ -94,13 +94,15 @@ def train(
 
     if sum(given is not None for given in (task, preset, start)) > 1:
         raise ValueError("train: expected one of --task, --preset and --start, got several")
-    name = preset or task or "digits"
+    name = preset or task or ("digits" if start is None else f"from-{start.stem}")
     out = Path("runs", name) if out is None else out
     chosen = jobs.base(task or preset, out, resume, start)
     if task is not None:
         chosen = replace(chosen, task=task)
     if hidden is not None:
         chosen = replace(chosen, hidden=jobs.widths(hidden))
+    elif preset is not None:
+        jobs.require_preset(chosen, preset, out)
     chosen = jobs.changed(
         chosen,
         {
@@ -164,11 +166,7 @@ def _measure(model: Path, test: tasks.Split, objective: tasks.Objective) -> dict
         score = trainer.evaluate(net, test, objective=objective)
         kind = "quantised" if isinstance(net, QuantizedNetwork) else "float"
         return {"kind": kind, objective.name: score}
-    if objective is not tasks.CLASS:
-        raise ValueError(
-            f"{model}: expected a task of classes to judge a netx file by, got one of "
-            f"{objective.name}"
-        )
+    tasks.require_classes(objective, str(model))
     trace = run_twin(read_netx(model), test.x.numpy())
     hits = trace.predictions == test.y.numpy()
     return {"kind": "fixed", "accuracy": float(hits.mean()), "saturations": trace.saturations or []}

@@ -60,7 +60,47 @@ def test_run_starts_from_the_weights_of_another(tmp_path: Path, end_of: Any) -> 
         torch.testing.assert_close(one, other)
     ending = end_of("train", "--out", tmp_path / "third", "--start", first, "--hidden", "7")
     assert ending.code == 2
-    assert "last.pt: expected te of shape (7, 64), found (6, 64); start from" in ending.error
+    assert "expected te of shape (7, 64), found te of shape (6, 64); start from" in ending.error
+    assert said["checkpoint"].endswith("second/last.pt")
+    assert checkpoint.read(said["checkpoint"])["origin"].startswith(f"{first} (SHA-256 ")
+
+
+def test_run_that_starts_from_another_has_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer("train", *SMALL, "--batch", 400)
+    said = answer("train", "--start", "runs/digits/best.pt")
+    assert said["checkpoint"] == "runs/from-best/last.pt"
+
+
+def test_checkpoint_that_train_did_not_write_is_no_start(tmp_path: Path, end_of: Any) -> None:
+    net = trainer.start(tasks.load("digits"), (6,), trainer.Recipe())
+    checkpoint.save(tmp_path / "net.pt", net)
+    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.pt")
+    assert ending.code == 2
+    assert "found a Network, saved by itself; celif finetune" in ending.error
+    about = {"task": "digits", "recipe": {"epochs": 1, "magic": 2}}
+    checkpoint.save(tmp_path / "net.pt", net, **about)
+    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.pt")
+    assert ending.code == 2
+    assert "expected a known recipe, found" in ending.error
+    integers = quantize(net, calibration=tasks.load("digits").train.x)
+    checkpoint.save(tmp_path / "net.pt", integers, task="digits", recipe={})
+    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.pt")
+    assert ending.code == 2
+    assert "found a QuantizedNetwork, trained; celif finetune" in ending.error
+
+
+def test_run_of_one_preset_is_not_resumed_as_another(tmp_path: Path, end_of: Any) -> None:
+    first = celif("train", "--out", tmp_path, *SMALL, "--batch", 400, "--resume")
+    assert "no checkpoint to go on from, so this is a new run" in first.stderr.replace("\n", " ")
+    for preset in ("copy-100", "digits"):
+        ending = end_of("train", "--out", tmp_path, "--resume", "--preset", preset)
+        assert ending.code == 2
+        assert f"expected a run of {preset}, {preset} with hidden layers (64, " in ending.error
+        assert "found one of digits with (6,); leave --preset out" in ending.error
+    answer("train", "--out", tmp_path, "--resume", "--preset", "digits", "--hidden", "6")
 
 
 def test_preset_brings_task_network_and_recipe(
@@ -142,7 +182,8 @@ def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> No
     printed = celif("card", model, "--lava-samples", 0).stdout
     assert f"| float | {said['float_accuracy']:.2%} |" in printed
     assert "| the same in Lava | not run |" in printed
-    assert "`celif train --preset digits --epochs 3 --dropout 0`, seed 0" in printed
+    command = "celif train --preset digits --epochs 3 --hidden 32,24 --dropout 0.0"
+    assert f"`{command}`, seed 0." in printed
 
     content = checkpoint.read(model)
     content["weights"]["te"] += 1
@@ -151,6 +192,36 @@ def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> No
     ending = end_of("card", model.with_name("other.pt"))
     assert ending.code == 2
     assert "found that of other weights; export it again" in ending.error
+
+
+def test_card_tells_every_option_of_the_network(tmp_path: Path) -> None:
+    options = ("--te", "cosine", "--beta", 0.9, "--tied-dropout", "--recurrent", "--seed", 3)
+    first = answer("train", "--out", tmp_path / "first", *SMALL, "--batch", 400)
+    with_all = ("--hidden", "6,5", *options, "--batch", 400, "--epochs", 1)
+    said = answer("train", "--out", tmp_path / "run", *with_all)
+    begun = ("--start", first["checkpoint"], "--batch", 200)
+    started = answer("train", "--out", tmp_path / "started", *begun)
+    for result, words in (
+        (
+            said,
+            "--batch 400 --seed 3 --hidden 6,5 --beta 0.9 --te cosine --tied-dropout --recurrent",
+        ),
+        (started, f"from the weights of {first['checkpoint']} (SHA-256 "),
+    ):
+        answer("export", result["checkpoint"], "-o", Path(result["checkpoint"]).with_suffix(".net"))
+        assert words in celif("card", result["checkpoint"], "--lava-samples", 0).stdout
+
+
+def test_integers_are_judged_by_classes_alone(tmp_path: Path, end_of: Any) -> None:
+    task = tasks.adding(10)
+    net = trainer.start(task, (6,), trainer.Recipe())
+    model = tmp_path / "net.pt"
+    checkpoint.save(model, net, task="adding-10", recipe={}, history=[])
+    answer("export", model, "-o", model.with_suffix(".net"))
+    for command in (("card", model), ("finetune", model, "--out", tmp_path / "run")):
+        ending = end_of(*command)
+        assert ending.code == 2
+        assert "expected a task with a class for each sample" in ending.error
 
 
 def test_quantised_network_is_trained_like_any_other(tmp_path: Path) -> None:

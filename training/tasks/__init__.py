@@ -9,7 +9,7 @@ from pathlib import Path
 from training.tasks.arrays import from_arrays, from_dataset
 from training.tasks.bundled import digits
 from training.tasks.idx import download, mnist
-from training.tasks.objective import CLASS, STEPS, VALUE, Objective
+from training.tasks.objective import CLASS, STEPS, VALUE, Objective, require_classes
 from training.tasks.synthetic import adding, copy_memory
 from training.tasks.task import Source, Split, Stream, Task
 
@@ -31,6 +31,7 @@ __all__ = [
     "from_dataset",
     "load",
     "mnist",
+    "require_classes",
 ]
 
 NAMES = ("digits", "seq-mnist", "ps-mnist", "adding-T", "copy-T")

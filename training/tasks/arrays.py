@@ -27,14 +27,19 @@ def split(x: Array, y: Array, objective: Objective = CLASS, name: str = "samples
             f"{name}: expected a target for each sample, got {len(inputs)} samples and "
             f"{len(targets)} targets"
         )
+    inputs = inputs.to(torch.float32)
     if not torch.isfinite(inputs).all():
-        raise ValueError(f"{name} x: expected numbers, got NaN or infinity; clean the data")
+        raise ValueError(
+            f"{name} x: expected numbers of float32, got NaN or infinity; clean or scale the data"
+        )
     if targets.is_floating_point() and not objective.targets.is_floating_point:
         raise ValueError(
             f"{name} y: expected classes as integers, got {targets.dtype}; for numbers to predict "
             "pass objective=tasks.VALUE"
         )
-    return Split(inputs.to(torch.float32), targets.to(objective.targets))
+    if objective is CLASS and (least := int(targets.min())) < 0:
+        raise ValueError(f"{name} y: expected classes from 0 up, got {least}")
+    return Split(inputs, targets.to(objective.targets))
 
 
 def from_arrays(
@@ -82,11 +87,25 @@ def from_arrays(
 
     if classes is None:
         classes = _outputs(whole.y, objective)
+    tested = part(order[count : 2 * count])
+    if test is not None:
+        tested = split(*test, objective, f"{name} test")
+        if tested.x.shape[1:] != whole.x.shape[1:]:
+            raise ValueError(
+                f"{name} test x: expected (channel, time) as in training, "
+                f"{tuple(whole.x.shape[1:])}, got {tuple(tested.x.shape[1:])}"
+            )
+    for targets in (whole.y, tested.y):
+        if not targets.is_floating_point() and int(targets.max()) >= classes:
+            raise ValueError(
+                f"{name} y: expected classes below {classes}, got {int(targets.max())}; pass a "
+                "larger number of classes"
+            )
     return Task(
         name,
         part(order[parts * count :]),
         part(order[:count]),
-        part(order[count : 2 * count]) if test is None else split(*test, objective, name),
+        tested,
         classes=classes,
         objective=objective,
     )

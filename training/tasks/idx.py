@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import urllib.request
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,13 +55,22 @@ def mnist(data: str | Path, permuted: bool, seed: int = PERMUTATION_SEED) -> Tas
     )
 
 
+def _bytes(path: Path, opened: Callable[..., Any]) -> bytes:
+    """Content of a file; nothing if it is packed and broken."""
+    with opened(path, "rb") as f:
+        try:
+            content: bytes = f.read()
+            return content
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            return b""
+
+
 def _idx(data: str | Path, name: str, axes: int) -> np.ndarray:
     """Bytes of an idx file: two zeros, the type 8, the number of axes, the sizes, the values."""
     folder = Path(data, "MNIST", "raw")
     for path, opened in ((folder / name, open), (folder / f"{name}.gz", gzip.open)):
         if path.is_file():
-            with opened(path, "rb") as f:
-                content = f.read()
+            content = _bytes(path, opened)
             break
     else:
         raise FileNotFoundError(

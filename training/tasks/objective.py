@@ -83,3 +83,12 @@ STEPS = Objective("recall", F.cross_entropy, _recalled, readout="steps")
 
 The measure is the accuracy where the target is not 0, the symbol for nothing.
 """
+
+
+def require_classes(objective: Objective, name: str) -> None:
+    """Raise a ValueError unless it is a class for each sample, which integers are judged by."""
+    if objective is not CLASS:
+        raise ValueError(
+            f"{name}: expected a task with a class for each sample, which integers are judged by, "
+            f"got one measured by {objective.name}"
+        )

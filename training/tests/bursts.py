@@ -110,7 +110,6 @@ def in_two_processes(group: Group, device: torch.device, folder: str) -> None:
     with_dropout(Path(folder, "whole"))
     with contextlib.suppress(Interrupted):
         with_dropout(Path(folder, "cut"), saves=6)
-    torch.manual_seed(99)
     with_dropout(Path(folder, "cut"))
 
 

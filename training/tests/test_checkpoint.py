@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tarfile
 
 import pytest
 import torch
@@ -87,10 +88,31 @@ def test_code_in_a_file_is_not_executed(tmp_path):
     with (tmp_path / "plain.pt").open("wb") as f:
         pickle.dump({"celif": 1, "network": Attack(victim), "weights": {}}, f)
     torch.save({"celif": 1, "network": Attack(victim), "weights": {}}, tmp_path / "torch.pt")
-    for name in ("plain.pt", "torch.pt"):
-        with pytest.raises(CheckpointError, match=rf"{name}: expected a checkpoint, found damage"):
+    with tarfile.open(tmp_path / "tar.pt", "w") as tar:  # a form of torch's first years
+        tar.add(tmp_path / "plain.pt", "pickle")
+    for name, found in (("plain.pt", "another"), ("tar.pt", "another"), ("torch.pt", "damage")):
+        with pytest.raises(CheckpointError, match=rf"{name}: expected a checkpoint, found {found}"):
             checkpoint.load(tmp_path / name)
     assert not victim.exists()
+
+
+def test_form_that_save_does_not_write_never_reaches_torch(net, tmp_path, monkeypatch):
+    path = tmp_path / "old.pt"
+    content = {"celif": 1, "network": net.config, "weights": net.state_dict()}
+    torch.save(content, path, _use_new_zipfile_serialization=False)
+    monkeypatch.setattr(torch, "load", None)
+    with pytest.raises(CheckpointError, match="found another or half a file"):
+        checkpoint.load(path)
+
+
+def test_weights_of_another_network_are_not_taken(net, tmp_path):
+    recurrent = Network(2, (5, 4), 3, 7, recurrent=True)
+    checkpoint.save(tmp_path / "net.pt", recurrent)
+    with pytest.raises(CheckpointError, match=r"expected no \S+, found \S+ of shape .* feedback"):
+        checkpoint.load_weights(tmp_path / "net.pt", net)
+    checkpoint.save(tmp_path / "net.pt", net)
+    with pytest.raises(CheckpointError, match=r"expected \S+ of shape \(5, 5\), found no "):
+        checkpoint.load_weights(tmp_path / "net.pt", recurrent)
 
 
 FOREIGN = {
@@ -121,7 +143,9 @@ def test_truncated_file_is_refused(net, tmp_path):
     path = tmp_path / "net.pt"
     checkpoint.save(path, net)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(CheckpointError, match="expected a checkpoint, found damage"):
+    with pytest.raises(
+        CheckpointError, match="expected a checkpoint, found another or half a file"
+    ):
         checkpoint.load(path)
 
 

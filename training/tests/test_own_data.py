@@ -67,7 +67,17 @@ BAD = {
     ),
     "lengths": (X, Y[:5], {}, r"mine: expected a target for each sample, got 6 samples and 5"),
     "empty": (X[:0], Y[:0], {}, r"mine: expected a target for each sample, got 0 samples"),
-    "nan": (X * np.nan, Y, {}, r"mine x: expected numbers, got NaN or infinity"),
+    "nan": (X * np.nan, Y, {}, r"mine x: expected numbers of float32, got NaN or infinity"),
+    "too-large": (X + 1e300, Y, {}, r"mine x: expected numbers of float32, got .* scale the data"),
+    "negative-class": (X, Y - 1, {}, r"mine y: expected classes from 0 up, got -1"),
+    "few-classes": (X, Y, {"classes": 5}, r"mine y: expected classes below 5, got 5; pass"),
+    "other-test": (
+        X,
+        Y,
+        {"test": (np.zeros((2, 3, 4)), Y[:2])},
+        r"mine test x: expected \(channel, time\) as in training, \(1, 4\), got \(3, 4\)",
+    ),
+    "test-class": (X, Y, {"test": (X, Y + 1)}, r"mine y: expected classes below 6, got 6"),
     "float-classes": (
         X,
         Y / 2,

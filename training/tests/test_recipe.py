@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
-from training import augment, presets, tasks
+from training import augment, checkpoint, presets, tasks
 from training.average import Average
 from training.network import Network
 from training.recipe import Recipe
 from training.tests.bursts import bursts, train
+from training.trainer import BEST, LAST, evaluate
 
 
 def test_step_schedule_falls_after_every_tenth_epoch():
@@ -36,6 +39,12 @@ BAD = {
     "augment": ({"augment": "mirror"}, "recipe augment: expected one of none, nudge, .* 'mirror'"),
     "epochs": ({"epochs": 0}, "recipe epochs: expected a number from 1 up, got 0"),
     "patience": ({"patience": 0}, "recipe patience: expected a number from 1 up, got 0"),
+    "clip": ({"clip": -1.0}, "recipe clip: expected a number from 0 up, got -1"),
+    "clip-nan": ({"clip": float("nan")}, "recipe clip: expected a number from 0 up, got nan"),
+    "decay": ({"decay": -0.5}, "recipe decay: expected a number from 0 up, got -0.5"),
+    "lr": ({"lr": float("inf")}, "recipe lr: expected a number from 0 up, got inf"),
+    "te_lr": ({"te_lr": -1}, "recipe te_lr: expected a number from 0 up, got -1"),
+    "seed": ({"seed": -1}, "recipe seed: expected a number from 0 up, got -1"),
     "average": ({"average": 1.0}, r"recipe average: expected a number in \[0, 1\), got 1"),
 }
 
@@ -93,6 +102,14 @@ def test_images_are_moved_afresh_but_the_same_for_every_process():
     assert len(source.draw(0, 0, 3, 16)[1]) == 8, "the last batch is not full"
 
 
+@pytest.mark.parametrize("kind", ["nudge", "shift", "affine"])
+def test_process_without_a_sample_has_none_to_move(kind):
+    task = bursts()
+    x, y = augment.Augmented(task.train, kind, task.image).draw(0, 0, 5, 11, slice(0, 0))
+    assert x.shape == (0, *task.train.x.shape[1:])
+    assert len(y) == 0
+
+
 def test_images_stay_as_they_are_after_the_epochs_of_augmentation():
     task = bursts()
     source = augment.Augmented(task.train, "shift", task.image, epochs=2)
@@ -127,11 +144,35 @@ def test_average_follows_the_weights_as_its_equation_says():
 
 
 def test_averaged_run_validates_saves_and_returns_the_average(tmp_path):
-    run = train(bursts(), tmp_path, Recipe(epochs=2, batch=16, average=0.9))
+    # A measure that no two networks share, unlike accuracy.
+    each = partial(F.cross_entropy, reduction="none")
+    surprise = tasks.Objective("surprise", F.cross_entropy, each, lower_is_better=True)
+    task = replace(bursts(), objective=surprise)
+    run = train(task, tmp_path, Recipe(epochs=2, batch=16, average=0.9, lr=0.02))
     assert run.average is not None
     assert run.average.updates == 8
+    saved = {name: checkpoint.read(tmp_path / name) for name in (LAST, BEST)}
     for name, value in run.net.state_dict().items():
         assert torch.equal(value, run.average.weights[name])
+        assert torch.equal(value, saved[LAST]["weights"][name])
+    assert not torch.equal(saved[LAST]["raw"]["te"], saved[LAST]["weights"]["te"])
+    for content in saved.values():
+        net = checkpoint.build(content)
+        found = evaluate(net, task.validation, objective=surprise)
+        assert content["history"][-1]["validation"] == pytest.approx(found, rel=1e-6)
+
+
+def test_gradient_is_cut_to_the_longest_that_is_allowed(tmp_path):
+    lengths = {}
+    for clip in (0.0, 1e-3, 1e6):
+        # An epoch of one step, whose gradient is still there.
+        run = train(bursts(), tmp_path / f"{clip:g}", Recipe(epochs=1, batch=56, clip=clip))
+        grads = [p.grad.flatten() for p in run.net.parameters() if p.grad is not None]
+        lengths[clip] = float(torch.cat(grads).norm())
+    assert lengths[0.0] > 2e-3
+    assert lengths[1e6] == lengths[0.0], "a long limit cuts nothing, and 0 is none"
+    # clip_grad_norm_ adds 1e-6 to what it divides by.
+    assert lengths[1e-3] == pytest.approx(1e-3, rel=1e-3)
 
 
 def test_encoding_learns_at_a_rate_of_its_own(tmp_path):
@@ -144,8 +185,6 @@ def test_encoding_learns_at_a_rate_of_its_own(tmp_path):
     assert not torch.equal(begun[0.0].readout.weight, begun[1.0].readout.weight)
     moved, moved_faster = (as_others - still).norm(), (faster - still).norm()
     assert 2 * moved < moved_faster < 4 * moved
-    with pytest.raises(ValueError, match="te_lr: expected a number from 0 up, got -1"):
-        Recipe(te_lr=-1)
 
 
 def test_presets_are_the_papers():
@@ -162,5 +201,6 @@ def test_presets_are_the_papers():
     assert (adding.hidden, adding.network) == ((64, 256, 256), {})
     for name in presets.NAMES:
         assert "mnist" in name or tasks.load(presets.get(name).task).steps > 0
-    with pytest.raises(ValueError, match=r"preset: expected a task, .* got 'mnist'"):
-        presets.get("mnist")
+    for name in ("mnist", "copy-1", "adding-0"):
+        with pytest.raises(ValueError, match=rf"preset: expected a task, .* got '{name}'"):
+            presets.get(name)

@@ -84,7 +84,6 @@ def test_interrupted_run_resumes_to_the_same_bits(task, tmp_path, epoch, save_st
     recipe = replace(RECIPE, **options)
     undisturbed = train(task, tmp_path / "whole", recipe)
     cut_short(task, tmp_path / "cut", recipe, epoch, save_steps=save_steps)
-    torch.manual_seed(99)  # what a new process would find is another state
     seen: list[Progress] = []
     resumed = train(task, tmp_path / "cut", recipe, seen.append, save_steps=save_steps)
     saved = 0 if save_steps is None else 2
@@ -133,8 +132,39 @@ def test_run_of_version_1_goes_on(task, tmp_path):
     known = ("epochs", "batch", "lr", "warmup", "weight_decay", "clip", "seed")
     old["recipe"] = {name: old["recipe"][name] for name in known}
     old["network"] = {name: old["network"][name] for name in VERSION_1}
+    for epoch in old["history"]:
+        del epoch["rates"]
     torch.save(old, tmp_path / "cut" / LAST)
-    assert_same_weights(train(task, tmp_path / "cut").net, undisturbed.net)
+    resumed = train(task, tmp_path / "cut")
+    assert_same_weights(resumed.net, undisturbed.net)
+    with (tmp_path / "cut" / "metrics.csv").open() as f:
+        rows = list(csv.DictReader(f))
+    assert [row["rates"] == "" for row in rows] == [True, True, False]
+    assert [float(row["seconds"]) for row in rows] == [h["seconds"] for h in resumed.history]
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_task_without_samples_is_refused(task, tmp_path, part):
+    split = getattr(task, part)
+    empty = replace(task, **{part: Split(split.x[:0], split.y[:0])})
+    with pytest.raises(ValueError, match=f"task bursts: expected samples in {part}, got none"):
+        Trainer(start(task, (6, 5), RECIPE), empty, RECIPE, tmp_path)
+
+
+def test_run_keeps_where_its_weights_came_from(task, tmp_path):
+    cut_short(task, tmp_path, RECIPE, 1, origin="other.pt")
+    assert json.loads((tmp_path / "config.json").read_text())["origin"] == "other.pt"
+    train(task, tmp_path)
+    for name in (LAST, BEST):
+        assert checkpoint.read(tmp_path / name)["origin"] == "other.pt"
+
+
+def test_processes_that_see_different_folders_are_refused(task, tmp_path, monkeypatch):
+    run = Trainer(start(task, (6, 5), RECIPE), task, RECIPE, tmp_path)
+    run.group.size = 3
+    monkeypatch.setattr(type(run.group), "totals", lambda group, values, device: [2.0])
+    with pytest.raises(ValueError, match=r"expected all 3 processes to see .* found that 2 do"):
+        run.resume()
 
 
 def test_any_module_is_trained(task, tmp_path):
