@@ -188,7 +188,7 @@ class Peer:
     build: Callable[[Shape], Any]
     spiking: bool = True
     repetitions: int = 1000
-    warm_up: int = 1
+    warm_up: int = 3
 
 
 PEERS = {

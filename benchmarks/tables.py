@@ -68,9 +68,10 @@ def show_peers(result: dict[str, Any], shape: Shape, judged: bool) -> None:
     title = f"Steps of celif and of its peers, batch {shape.batch}, in one run: medians"
     headings = ("peer", "seconds", "ours is N times as fast", "runs", "firing rates")
     table, left_out = _table(title, *headings), []
-    ours = result["celif"]
-    count = str(len(ours["seconds"]))
-    table.add_row("celif", f"{ours['median_seconds']:.3f}", "", count, _rates(ours))
+    for key, name in (("celif", "celif"), ("busy", "celif, as busy as a trained one")):
+        ours = result[key]
+        count = str(len(ours["seconds"]))
+        table.add_row(name, f"{ours['median_seconds']:.3f}", "", count, _rates(ours))
     for found in result["peers"].values():
         if "not_run" in found:
             left_out.append(f"{found['name']}: not run: {found['not_run']}")

@@ -98,13 +98,16 @@ def measure(
     net = shape.network()
     rates = at_work("celif", net, shape)
     celif = Case("celif", workloads.training_step(net, shape), repetitions)
+    trained = shape.network(busy=True)
+    busy = Case("celif, busy", workloads.training_step(trained, shape), repetitions)
     cases, peers = _peers(shape, peer_repetitions, report)
-    interleave([celif, *cases.values()], report)
+    interleave([celif, busy, *cases.values()], report)
     for key, case in cases.items():
         peers[key] |= case.to_dict() | {"times_as_fast": case.median / celif.median}
     return {
         "parameters": net.num_parameters,
         "celif": celif.to_dict() | {"firing_rates": rates},
+        "busy": busy.to_dict() | {"firing_rates": at_work("celif, busy", trained, shape)},
         "peers": peers,
         **_judge(celif, cases),
     }
