@@ -14,8 +14,18 @@ from training import augment, checkpoint, presets, tasks
 from training.average import Average
 from training.network import Network
 from training.recipe import Recipe
-from training.tests.bursts import bursts, train
+from training.tests.bursts import RECIPE, bursts, train
 from training.trainer import BEST, LAST, evaluate
+
+
+def test_learning_rate_rises_and_falls():
+    rates = [RECIPE.lr_at(i / 100) for i in range(101)]
+    peak = rates.index(max(rates))
+    assert rates[peak] == RECIPE.lr
+    assert peak == 10
+    assert rates == sorted(rates[: peak + 1]) + sorted(rates[peak + 1 :], reverse=True)
+    assert rates[0] == pytest.approx(0.04 * RECIPE.lr)
+    assert rates[-1] == pytest.approx(0)
 
 
 def test_step_schedule_falls_after_every_tenth_epoch():
