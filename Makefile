@@ -45,16 +45,16 @@ bench: $(BENCH)  ## speed beside lava-dl, snnTorch, SpikingJelly, an LSTM and pl
 	$(BIN)/python -m benchmarks
 
 experiments: $(SETUP)  ## sequential digits over five seeds: float, 8-bit and 4-bit accuracy
-	$(BIN)/python -m benchmarks.experiments
+	$(BIN)/python -m benchmarks.studies.digits
 
 fidelity: $(SETUP)  ## digits, five-fold: accuracy by bits of weights, of TE, of V and Θ; docs/fidelity.md
-	$(BIN)/python -m benchmarks.fidelity
+	$(BIN)/python -m benchmarks.studies.fidelity
 
 soak: $(SETUP)  ## random networks, a billion neuron steps: twin, step, oracle, training, Lava
-	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.soak.soak
 
 peer-tests: $(SETUP)  ## lava-dl's own netx tests, run on our Network
-	$(BIN)/python -m benchmarks.peer_tests
+	$(BIN)/python -m benchmarks.peers.peer_tests
 
 wheel-test: $(SETUP)  ## build the wheel and try it outside the repository
 	FULL=$(FULL) .ci/wheel-test

@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import typer
 from rich.console import Console
 
-from benchmarks import (
+from benchmarks.speed import (
     deployment,
     growth,
     lava_step,
@@ -31,9 +31,9 @@ from benchmarks import (
     tables,
     training_step,
 )
-from benchmarks.workloads import PAPER, QUICK, Shape
-from training.files import atomic_file
-from training.memory import keep_freed_memory
+from benchmarks.speed.workloads import PAPER, QUICK, Shape
+from training.kernels.pool import keep_freed_memory
+from training.support.atomic import atomic_file
 
 progress = Console(stderr=True, highlight=False)
 PARTS = ("products", "peers", "memory", "deployment", "growth", "lava")

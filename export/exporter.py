@@ -14,21 +14,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import fraction_bits, quantization
-from export.blocks import block_stack
 from export.checks import ModelError
-from export.choosing import choose_network
-from export.encoding import Encoding
-from export.formats import Bits, Formats
-from export.fraction_bits import Arriving, Choice
-from export.model import CelifLayer, FixedNetwork
-from export.netx import te_array, write_layer, write_netx
-from export.qat import QuantizedNetwork
-from export.quantization import FloatLayer
-from export.report import ExportReport, LayerReport
-from export.slayer_layers import SlayerLayer
-from export.stacks import Stack, network_stack
-from training.network import Network
+from export.convert import fraction_bits
+from export.convert import round as quantization
+from export.convert.choose import choose_network
+from export.convert.float_network import Stack, network_stack
+from export.convert.formats import Bits, Formats
+from export.convert.fraction_bits import Arriving, Choice
+from export.convert.from_blocks import block_stack
+from export.convert.report import ExportReport, LayerReport
+from export.convert.round import FloatLayer
+from export.model.input_coding import Encoding
+from export.model.network import CelifLayer, FixedNetwork
+from export.model.slayer import SlayerLayer
+from export.netx.write import te_array, write_layer, write_netx
+from export.qat.network import QuantizedNetwork
+from training.network.network import Network
 
 CALIBRATION_SAMPLES = 256
 """Calibration uses at most this many samples, spread over those it is given."""

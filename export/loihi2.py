@@ -6,7 +6,7 @@ Widths are those that Lava's public Processes document and its bit-accurate mode
 
 from __future__ import annotations
 
-from export.chip import Board, Chip, Figure
+from export.fit.chip import Board, Chip, Figure
 
 STATE_BITS = 24
 STATE_MAX = (1 << (STATE_BITS - 1)) - 1
@@ -164,7 +164,7 @@ CHIP = Chip(
         )
     },
 )
-"""Loihi 2 as far as it is published; every figure can be overridden (:mod:`export.chip`)."""
+"""Loihi 2 as far as it is published; every figure can be overridden (:mod:`export.fit.chip`)."""
 
 CUBA_VTH_MAX = (1 << 17) - 1
 SDNN_BIAS_MAX = (1 << 15) - 1

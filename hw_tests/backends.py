@@ -17,8 +17,8 @@ import torch
 
 from export import FixedNetwork, QuantizedNetwork, Trace, simulate
 from hw_tests.chip import run_loihi2, why_no_loihi2
-from hw_tests.floats import run_torch
-from hw_tests.voices import run_oracle
+from hw_tests.dequantised import run_torch
+from hw_tests.oracle.backend import run_oracle
 
 TARGETS = ("torch", "twin", "lava", "loihi2")
 

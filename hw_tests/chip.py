@@ -33,7 +33,7 @@ def using_loihi(**options: Any) -> Iterator[None]:
 def why_no_loihi2() -> str | None:
     """Why nothing can run on the chip, in one sentence with what to do, or None."""
     try:
-        from lava_procs.loihi import Loihi, missing  # slow to import, and an extra
+        from lava_procs.loihi.host import Loihi, missing
     except ImportError as error:
         return str(error)
     return missing(Loihi(**_options))

@@ -26,10 +26,10 @@ import torch
 
 from export import FixedNetwork, ModelError
 from hw_tests.backends import TARGETS, Backend, backend
-from hw_tests.floats import DequantisedLayer, float_layers
-from hw_tests.trace import Difference, compare
-from training import fused, reference
+from hw_tests.compare import Difference, compare
+from hw_tests.dequantised import DequantisedLayer, float_layers
 from training.functional import WIDTH
+from training.kernels import fused, reference
 
 CHIP = 4
 """The rung that needs a Loihi."""

@@ -12,9 +12,9 @@ from lava.lib.dl.slayer.axon import Delay
 from lava.lib.dl.slayer.block import base
 from lava.lib.dl.slayer.synapse import layer as synapse
 
-from training.block_base import BlockBase, Delays
-from training.neuron import Neuron
-from training.readout import Readout
+from training.slayer.delays import BlockBase, Delays
+from training.slayer.neuron import Neuron
+from training.slayer.readout import Readout
 
 __all__ = ["Conv", "Dense", "Flatten", "Input", "Pool", "Readout", "Recurrent"]
 
@@ -41,8 +41,8 @@ class Dense(_Block, base.AbstractDense):
     Parameters
     ----------
     neuron_params
-        Arguments of :class:`training.neuron.Neuron`; ``steps`` is required. The dictionary is
-        not changed.
+        Arguments of :class:`training.slayer.neuron.Neuron`; ``steps`` is required. The dictionary
+        is not changed.
     in_neurons, out_neurons, weight_scale, weight_norm, mask
         As in SLAYER.
     pre_hook_fx

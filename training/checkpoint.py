@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.files import atomic_file
-from training.network import Network
+from training.network.network import Network
+from training.support.atomic import atomic_file
 
 VERSION = 2
 """2 added ``kind`` and a place in the middle of an epoch; files of version 1 are read as before."""

@@ -10,11 +10,11 @@ The threshold comes first, and reads V[t-1] as it was *before* the reset: a neur
 that has just spiked still writes TE[t]·V[t-1] into its threshold.
 
 :func:`advance` is the same with any contextual embedding in the place of TE[t]⊙V[t-1], for the
-paper's ablation and for the neurons that it is compared with (:mod:`training.adaptive`).
+paper's ablation and for the neurons that it is compared with (:mod:`training.kernels.adaptive`).
 
 :func:`step` uses plain operators only. The same function object serves torch tensors
-(:mod:`training.reference`), numpy arrays (the Lava float model) and, compiled by numba,
-scalars (:mod:`training.fused`); all three give the same float32 bits.
+(:mod:`training.kernels.reference`), numpy arrays (the Lava float model) and, compiled by numba,
+scalars (:mod:`training.kernels.fused`); all three give the same float32 bits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from training import compiled
+from training.kernels import compiled
 
 
 class State(NamedTuple):

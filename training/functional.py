@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch.nn import functional as F
 
-from training import checks, compiled, fused, recurrent, reference
-from training.dropout import Dropout
 from training.dynamics import Params
+from training.kernels import compiled, fused, recurrent, reference
+from training.kernels.dropout import Dropout
+from training.support import checks
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
 """The paper's membrane decay α, threshold decay β, resting threshold Θ0 and surrogate width Γ."""
@@ -25,7 +26,7 @@ def _triton(
     current: torch.Tensor, te: torch.Tensor, p: Params, width: float, bias: torch.Tensor | None
 ) -> torch.Tensor:
     """The GPU kernel; only who uses it needs Triton."""
-    return importlib.import_module("training.gpu").celif(current, te, p, width, bias)
+    return importlib.import_module("training.kernels.gpu").celif(current, te, p, width, bias)
 
 
 BACKENDS: dict[str, Backend] = {
@@ -109,7 +110,7 @@ def celif(
     alpha, beta, theta0, width
         Membrane decay, threshold decay, resting threshold, and half-width Γ of the surrogate.
     backend
-        ``"fused"`` (CPU), ``"triton"`` (GPU; never run on one, see :mod:`training.gpu`),
+        ``"fused"`` (CPU), ``"triton"`` (GPU; never run on one, see :mod:`training.kernels.gpu`),
         ``"reference"`` (plain autograd loop, slow) or ``"auto"``. All give the same spikes.
     bias
         Current (neuron,) that is added at every step; cheaper here than in ``current``.

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from export.choosing import choose_network
-from export.encoding import Encoding
-from export.formats import Formats
-from export.fraction_bits import Choice
-from export.model import CelifLayer
-from export.proposals import Proposals
-from export.quantization import FloatLayer, LayerFormat
-from export.stacks import Stack
+from export.convert.choose import choose_network
+from export.convert.float_network import Stack
+from export.convert.formats import Formats
+from export.convert.fraction_bits import Choice
+from export.convert.proposals import Proposals
+from export.convert.round import FloatLayer, LayerFormat
+from export.model.input_coding import Encoding
+from export.model.network import CelifLayer
 
 
 def float_layer(rng: np.random.Generator, size: float = 1.0, **change) -> FloatLayer:

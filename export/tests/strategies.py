@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from export import te as encodings
-from export.model import CelifLayer, CubaLayer, Encoding, FixedNetwork, Layer, ReadoutLayer
-from export.random_nets import random_network
-from export.random_stacks import Part, random_stack
-from export.synapses import Geometry
-from export.te import Cosine, Table
-from training.scaling import mantissa_max
+from export.model import te as encodings
+from export.model.geometry import Geometry
+from export.model.network import CelifLayer, CubaLayer, Encoding, FixedNetwork, Layer, ReadoutLayer
+from export.model.te import Cosine, Table
+from hw_tests.networks.random_nets import random_network
+from hw_tests.networks.random_stacks import Part, random_stack
+from training.slayer.mantissa import mantissa_max
 
 hypothesis_settings = settings(
     max_examples=50,

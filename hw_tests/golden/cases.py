@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hw_tests.golden import network_cases, neuron_cases
-from hw_tests.golden.building import Case
+from hw_tests.golden.case import Case
 
 
 def unit_cases() -> list[Case]:

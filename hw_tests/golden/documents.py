@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from export import FixedNetwork, listing, loihi2, programs
-from export.layer import Layer
-from export.listing import Program
-from export.model import CelifLayer
-from export.sigma_delta import MESSAGE_EXP
-from export.te import QUARTER_BITS
-from hw_tests.golden.building import Case
+from export import FixedNetwork, loihi2
+from export.fit import microcode, programs
+from export.fit.microcode import Program
+from export.model.layer import Layer
+from export.model.network import CelifLayer
+from export.model.te import QUARTER_BITS
+from export.steps.sigma_delta import MESSAGE_EXP
+from hw_tests.golden.case import Case
 from hw_tests.golden.ranges import needed_bits
-from training.scaling import EXPONENT_MAX
+from training.slayer.mantissa import EXPONENT_MAX
 
 _REGISTERS = ("fraction_bits", "alpha_mant", "beta_mant", "theta0_int", "te_bits", "bias_exp")
 _COLUMNS = (
@@ -96,7 +97,7 @@ def _table(program: Program, bits: Sequence[int] | None = None) -> str:
         lines.append(
             f"| {n} | `{op} {operands}` | {note} |" + (f" {bits[n - 1]} |" if bits else "")
         )
-    counted = listing.counts(program)
+    counted = microcode.counts(program)
     total = counted.pop("all")
     classes = ", ".join(f"{name} {count}" for name, count in counted.items() if count)
     return "\n".join([*lines, "", f"**{total} instructions**: {classes}.", ""])
@@ -106,7 +107,7 @@ def listings(net: FixedNetwork) -> str:
     """The step of every neuron type as instructions, and how wide the given network makes them."""
     parts = [
         _template("listing.md").rstrip("\n"),
-        *(f"| `{op}` | {text} |" for op, text in listing.OPERATIONS.items()),
+        *(f"| `{op}` | {text} |" for op, text in microcode.OPERATIONS.items()),
         "\n## CE-LIF, TE from a table\n",
         _table(programs.celif_step()),
         "Before k = 0 of every sample (`phase` only where TE is a generated cosine):\n",

@@ -14,7 +14,7 @@ import numpy as np
 
 from export import FixedNetwork, write_netx
 from hw_tests.golden import documents
-from hw_tests.golden.building import Case
+from hw_tests.golden.case import Case
 from hw_tests.golden.cases import unit_cases
 from hw_tests.golden.vectors import (
     csv_text,

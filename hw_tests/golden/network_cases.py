@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from export.model import ReadoutLayer
-from export.slayer_layers import CubaLayer, SigmaDeltaLayer
-from export.synapses import Geometry, Shape
-from export.te import Cosine, Form, Table
-from hw_tests.golden.building import FRACTION_BITS, Case, celif, network, one_layer
+from export.model.geometry import Geometry, Shape
+from export.model.network import ReadoutLayer
+from export.model.slayer import CubaLayer, SigmaDeltaLayer
+from export.model.te import Cosine, Form, Table
+from hw_tests.golden.case import FRACTION_BITS, Case, celif, network, one_layer
 
 
 def _held(columns: Any, form: Table, steps: int) -> np.ndarray:

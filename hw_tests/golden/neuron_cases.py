@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from export import loihi2
-from hw_tests.golden.building import FRACTION_BITS, Case, one_layer
+from hw_tests.golden.case import FRACTION_BITS, Case, one_layer
 
 _HIGH = 1 << 15
 """A threshold that no input of the quiet cases reaches."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from export import FixedNetwork, listing, loihi2, programs
-from export.listing import Interval
-from export.model import CelifLayer, ReadoutLayer
-from export.slayer_layers import CubaLayer, SigmaDeltaLayer
-from export.te import Cosine
+from export import FixedNetwork, loihi2
+from export.fit import microcode, programs
+from export.fit.microcode import Interval
+from export.model.network import CelifLayer, ReadoutLayer
+from export.model.slayer import CubaLayer, SigmaDeltaLayer
+from export.model.te import Cosine
 
 _STATE = (-loihi2.STATE_MAX, loihi2.STATE_MAX)
 _SUM = (-loihi2.READOUT_MAX - 1, loihi2.READOUT_MAX)
@@ -54,4 +55,4 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
     elif isinstance(layer, ReadoutLayer):
         before = layer.worst_case(net.steps - 1)
         memory = {"sum": (-before, before), "bias": _ends(layer.bias)}
-    return listing.widths(programs.program_of(layer), memory, constants, arrays)
+    return microcode.widths(programs.program_of(layer), memory, constants, arrays)

@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from export import FixedNetwork, Trace, simulate, synapses
-from export.layer import Layer
-from export.model import CelifLayer
-from export.slayer_layers import SigmaDeltaLayer
-from export.synapses import Geometry
-from export.te import Cosine, Table
-from export.twin import arriving_sums
+from export import FixedNetwork, Trace, simulate
+from export.model import geometry
+from export.model.geometry import Geometry
+from export.model.layer import Layer
+from export.model.network import CelifLayer
+from export.model.slayer import SigmaDeltaLayer
+from export.model.te import Cosine, Table
+from export.twin.simulate import arriving_sums
 
 COLUMNS = ("sample", "layer", "neuron", "k", "time_step", "sum", "theta", "v", "s")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -43,7 +44,7 @@ def _sums(net: FixedNetwork, graded: np.ndarray, spikes: list[np.ndarray]) -> li
             before[:, 1:] = fired[:, :-1]
             sums = sums + layer.own(before.astype(np.int64) @ layer.weight_rec.T)
         found.append(sums.astype(np.int64).transpose(0, 2, 1))
-        arriving = synapses.sent(fired, layer.late)
+        arriving = geometry.sent(fired, layer.late)
         largest = max(map(abs, layer.output_range))
     return found
 

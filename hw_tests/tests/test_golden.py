@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from export import read_netx, simulate
-from export.random_nets import random_network
 from hw_tests.golden import check, write_kit
 from hw_tests.golden.cases import unit_cases
 from hw_tests.golden.check import read_manifest
 from hw_tests.golden.kit import random_input
 from hw_tests.golden.vectors import npz_bytes, read_vectors
-from hw_tests.tests.kinds import KINDS
-from hw_tests.tests.second_voice import LIMIT, rows_of, run_case
+from hw_tests.networks.kinds import KINDS
+from hw_tests.networks.random_nets import random_network
+from hw_tests.tests.second_implementation import LIMIT, rows_of, run_case
 
 NAMES = [case.name for case in unit_cases()]
 SILENT = {"decay", "te-product"}

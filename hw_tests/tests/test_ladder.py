@@ -1,7 +1,7 @@
 """The ladder on random networks with every option, and on a trained one.
 
-Each case of :mod:`hw_tests.tests.cases` runs in the twin, the oracle, the plain integer step, the
-quantisation-aware forward pass and, once, in Lava; all must agree in every register.
+Each case of :mod:`hw_tests.networks.cases` runs in the twin, the oracle, the plain integer step,
+the quantisation-aware forward pass and, once, in Lava; all must agree in every register.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from torch.nn.functional import cross_entropy
 
 from export import FixedNetwork, Trace, quantize, read_netx, simulate, to_netx
 from hw_tests.backends import run_quantised
+from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.ladder import RUNGS, climb, rung
-from hw_tests.plain import run_plain
-from hw_tests.tests.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
-from hw_tests.trace import assert_same_trace, firing_rates
-from hw_tests.voices import run_oracle
+from hw_tests.networks.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
+from hw_tests.oracle.backend import run_oracle
+from hw_tests.plain_steps import run_plain
 from training import Network, tasks, trainer
 
 

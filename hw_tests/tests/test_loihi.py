@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from export import FixedNetwork, ModelError, simulate
-from export.model import CubaLayer
-from export.random_nets import random_network
+from export.model.network import CubaLayer
 from hw_tests import ladder
 from hw_tests.chip import using_loihi, why_no_loihi2
-from hw_tests.tests import standin
-from hw_tests.tests.calls import calls
-from hw_tests.trace import assert_same_trace, firing_rates
+from hw_tests.compare import assert_same_trace, firing_rates
+from hw_tests.networks.random_nets import random_network
+from hw_tests.tests import loihi_standin
+from hw_tests.tests.loihi_calls import calls
 from lava_procs import (
     CELIF,
     Loihi,
@@ -31,9 +31,9 @@ from lava_procs import (
     run,
     unregister_chip_model,
 )
-from lava_procs.celif.models import PyCELIFModelFixed
-from lava_procs.chip_models import GROUP, chip_models
-from lava_procs.loihi import missing, pieces
+from lava_procs.loihi.chip_models import GROUP, chip_models
+from lava_procs.loihi.host import missing, pieces
+from lava_procs.processes.celif.models import PyCELIFModelFixed
 
 SLURM = Loihi(partition="oheogulch")
 
@@ -41,14 +41,14 @@ SLURM = Loihi(partition="oheogulch")
 @pytest.fixture
 def with_model(tmp_path: Path) -> Iterator[None]:
     """The extension, SLURM, and somebody's on-chip model of CELIF."""
-    with standin.installed(tmp_path):
+    with loihi_standin.installed(tmp_path):
         yield
 
 
 @pytest.fixture
 def without_model(tmp_path: Path) -> Iterator[None]:
     """The extension and SLURM."""
-    with standin.installed(tmp_path, model=False):
+    with loihi_standin.installed(tmp_path, model=False):
         yield
 
 
@@ -241,12 +241,12 @@ def test_chip_models_are_registered_in_python_or_by_installed_packages(
         register_chip_model(CELIF, 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"one that implements Readout, found CELIF; decorate it"):
         register_chip_model(Readout, PyCELIFModelFixed)
-    entry = metadata.EntryPoint("celif", "hw_tests.tests.standin:ChipCELIF", GROUP)
+    entry = metadata.EntryPoint("celif", "hw_tests.tests.loihi_standin:ChipCELIF", GROUP)
     broken = metadata.EntryPoint("celif", "no_such_package:Model", GROUP)
     for found in (entry, broken):
         monkeypatch.setattr(metadata, "entry_points", lambda group, found=found: [found])
         if found is entry:
-            assert chip_models() == {CELIF: standin.ChipCELIF}
+            assert chip_models() == {CELIF: loihi_standin.ChipCELIF}
             continue
         with pytest.raises(ImportError, match=r"no_such_package.*mend the package"):
             chip_models()

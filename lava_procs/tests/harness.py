@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from lava.magma.core.model.py.type import LavaPyType
 
-from export import fixed_point
-from export.model import CelifLayer
+from export.model.network import CelifLayer
+from export.steps import celif
 
 
 def drive(
@@ -43,14 +43,14 @@ def drive(
 
 def loop(layer: CelifLayer, acc: np.ndarray) -> Any:
     """Run the plain integer step over one sample of synaptic sums (neuron, step)."""
-    state = fixed_point.State(
+    state = celif.State(
         np.full(layer.neurons, layer.theta0_int),
         np.zeros(layer.neurons, np.int64),
         np.zeros(layer.neurons, np.int64),
     )
     states = []
     for k, column in enumerate(acc.T):
-        state = fixed_point.step(column, layer.te[:, k], state, layer.params)
+        state = celif.step(column, layer.te[:, k], state, layer.params)
         states.append(state)
     return SimpleNamespace(
         **{name: np.stack([getattr(s, name) for s in states], 1) for name in state._fields}

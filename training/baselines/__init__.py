@@ -11,9 +11,9 @@ from typing import Any
 
 from torch import nn
 
+from training.baselines.adaptive_neurons import ALIF, LIF, LTMD, PLIF
 from training.baselines.artificial import LSTM, TCN, IndRNN
-from training.baselines.looped import AHP, DEXAT, GLIF
-from training.baselines.neurons import ALIF, LIF, LTMD, PLIF
+from training.baselines.looped_neurons import AHP, DEXAT, GLIF
 from training.baselines.spiking import SpikingNetwork
 from training.tasks import Task
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from training.baselines.reading import Reading
+from training.baselines.readout import Reading
 
 
 class LSTM(nn.Module):

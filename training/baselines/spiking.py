@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from training.baselines.reading import Reading
+from training.baselines.readout import Reading
 
 
 class SpikingNetwork(nn.Module):
@@ -27,7 +27,7 @@ class SpikingNetwork(nn.Module):
         Whether all hidden layers but the last feed their spikes back, by weights and biases of
         their own, as in the paper.
     readout, permutation
-        As in :class:`training.baselines.reading.Reading`.
+        As in :class:`training.baselines.readout.Reading`.
     """
 
     def __init__(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from training.tasks.arrays import from_arrays, from_dataset
-from training.tasks.bundled import digits
-from training.tasks.idx import download, mnist
+from training.tasks.digits import digits
+from training.tasks.mnist import download, mnist
 from training.tasks.objective import CLASS, STEPS, VALUE, Objective, require_classes
+from training.tasks.own_data import from_arrays, from_dataset
 from training.tasks.synthetic import adding, copy_memory
 from training.tasks.task import Source, Split, Stream, Task
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from training import reference, scans
 from training.dynamics import Params, State, step
+from training.kernels import reference, scans
 from training.tests.cases import PARAMS, WIDTH, inputs
 
 # Worked by hand with α = β = 1/2, Θ0 = 1; every number is exact in float32.

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from training import compiled
 from training.functional import ALPHA, BACKENDS, BETA, THETA0, WIDTH, celif
+from training.kernels import compiled
 from training.tests.cases import inputs
 
 

@@ -19,7 +19,7 @@ from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.resources import CPU
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
-from hw_tests.tests.calls import note
+from hw_tests.tests.loihi_calls import note
 
 LARGEST_MESSAGE = 32
 

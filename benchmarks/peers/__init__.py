@@ -1,0 +1,1 @@
+"""Other frameworks: their speed, and lava-dl's own tests on our Network."""

@@ -1,0 +1,1 @@
+"""Random networks for a billion neuron steps."""

@@ -1,0 +1,1 @@
+"""Speed: training steps, the twin and Lava, measured beside peers."""

@@ -1,0 +1,1 @@
+"""Slower studies: accuracy by bits, exponent rules, forms of TE, the certificate."""

@@ -1,0 +1,94 @@
+"""``celif finetune``: quantisation-aware training from a float checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from celif import console
+from celif.commands.format_options import (
+    FractionBits,
+    InputBits,
+    PerChannel,
+    Rule,
+    TeBits,
+    TeEncoding,
+    TeHold,
+    WeightBits,
+    formats,
+)
+from celif.commands.options import Data, Json, answer
+from training import tasks
+from training.trainer.recipe import Recipe
+
+
+def finetune(
+    source: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="From celif train.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run.")],
+    weight_bits: WeightBits = "4",
+    te_bits: TeBits = "4",
+    per_channel: PerChannel = False,
+    rule: Rule = "best",
+    te_encoding: TeEncoding = None,
+    te_hold: TeHold = 1,
+    input_bits: InputBits = 8,
+    fraction_bits: FractionBits = None,
+    epochs: Annotated[int, typer.Option(min=1)] = 10,
+    batch: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 64,
+    lr: Annotated[float, typer.Option(help="Learning rate at first; it falls to 0.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of the order of samples.")] = 0,
+    data: Data = None,
+    resume: Annotated[bool, typer.Option(help="Go on from the run's last checkpoint.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a float checkpoint on with its integers in the forward pass.
+
+    The formats are chosen once, as celif export would; what comes out is exported in them.
+    """
+    from export import quantize
+    from training import checkpoint, trainer
+    from training.kernels import pool
+
+    pool.keep_freed_memory()
+    net = checkpoint.load(source)
+    task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
+    tasks.require_classes(task.objective, str(source))
+    chosen = formats(
+        weight_bits=weight_bits,
+        te_bits=te_bits,
+        per_channel=per_channel,
+        rule=rule,
+        te_encoding=te_encoding,
+        te_hold=te_hold,
+        input_bits=input_bits,
+        fraction_bits=fraction_bits,
+    )
+    if not resume and (out / trainer.LAST).exists():
+        raise FileExistsError(f"{out}: holds a run already; add --resume or choose another --out")
+    aware = quantize(net, calibration=task.train.x, **chosen)
+    before = {
+        "float": trainer.evaluate(net, task.validation),
+        "without": trainer.evaluate(aware, task.validation),
+    }
+    recipe = Recipe(epochs=epochs, batch=batch, lr=lr, warmup=0.0, seed=seed)
+    with console.training_bar() as bar:
+        training = trainer.Trainer(aware, task, recipe, out, bar)
+        if resume and training.resume():
+            console.say(f"resumed after epoch {len(training.history)}")
+        training.run()
+    validation = training.history[-1]["validation"]
+    console.say(
+        f"validation: float {before['float']:.2%}, in integers {before['without']:.2%} without "
+        f"fine-tuning and {validation:.2%} with it: {out / trainer.LAST}"
+    )
+    result = {
+        "checkpoint": str(out / trainer.LAST),
+        "validation_float": before["float"],
+        "validation_without": before["without"],
+        "validation": validation,
+        "recipe": asdict(recipe),
+    }
+    answer(result, as_json)

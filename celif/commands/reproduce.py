@@ -1,0 +1,67 @@
+"""``celif reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from celif import console, exits
+from celif.commands.options import Data, Json, answer
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="An experiment of the paper; without one, the list.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small size, a minute or two.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run; default runs/reproduce/NAME."),
+    ] = None,
+    data: Data = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Stop trainings after so long and report what there is; not of all experiments.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Train only runs whose names contain this, e.g. copy-100-CE-LIF."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the page of all results, such as docs/results.md.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment of the paper: its numbers beside ours, a figure, and whether it holds."""
+    from celif.experiments import catalogue
+    from celif.experiments.machinery import page as results
+    from celif.experiments.machinery import record
+    from celif.experiments.machinery.experiment import Settings
+
+    root = Path("runs", "reproduce")
+    if name is None and page is None:
+        for experiment in catalogue.EXPERIMENTS.values():
+            console.say(f"{experiment.name:<14} {experiment.title}")
+        answer({"experiments": list(catalogue.EXPERIMENTS)}, as_json)
+        return
+    if name is not None:
+        experiment = catalogue.get(name)
+        if (minutes is not None or only) and not experiment.parts:
+            raise ValueError(
+                f"reproduce {name}: expected neither --minutes nor --only, because it is run as a "
+                "whole; stop it and give the command again to go on with it"
+            )
+        out = root / (f"{name}-quick" if quick else name) if out is None else out
+        found = record.perform(experiment, Settings(out, quick, data, minutes, tuple(only or ())))
+        record.show(found, out)
+        answer(found, as_json)
+    if page is not None:
+        results.write(page, [out.parent if out is not None else root])
+        console.say(f"{page} written")
+    if name is not None and not all(claim["holds"] for claim in found["claims"]):
+        raise typer.Exit(exits.DIFFERENCE)

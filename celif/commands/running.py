@@ -1,0 +1,128 @@
+"""``celif simulate`` and ``celif run``: a netx file in the twin and in Lava."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Literal
+
+import typer
+
+from celif import console
+from celif.commands.chip_options import (
+    AdapterSteps,
+    Board,
+    Generation,
+    Host,
+    Hybrid,
+    Partition,
+    chip_options,
+)
+from celif.commands.options import Data, Input, Json, Net, Output, Samples, TaskOption, answer
+
+
+def simulate(
+    net: Net,
+    task: TaskOption = None,
+    data: Data = None,
+    input: Input = None,
+    samples: Samples = None,
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Run a netx file in the batched integer twin."""
+    from celif import samples as inputs
+    from export import read_netx
+
+    x, y = inputs.load(task, data, input, samples)
+    trace = inputs.run_twin(read_netx(net), x, trace=output is not None)
+    inputs.save_trace(trace, output)
+    answer(inputs.summary(trace, y), as_json)
+
+
+def run(
+    net: Net,
+    task: TaskOption = None,
+    data: Data = None,
+    input: Input = None,
+    samples: Samples = 4,
+    precision: Literal["fixed", "float"] = "fixed",
+    target: Annotated[
+        Literal["lava", "loihi2"], typer.Option(help="This CPU, or a Loihi 2.")
+    ] = "lava",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Lava networks side by side; 0: as many as cores.")
+    ] = 1,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds; default by size.")] = None,
+    heartbeat: Annotated[
+        float, typer.Option(min=0, help="Seconds that a step may take; 0: any number.")
+    ] = 60,
+    output: Output = None,
+    probe: Annotated[
+        str | None, typer.Option(help="Write only some of v,theta,s to the trace.")
+    ] = None,
+    layers: Annotated[
+        str | None, typer.Option(help="Write only these layers, such as 0,2, to the trace.")
+    ] = None,
+    host: Host = None,
+    partition: Partition = None,
+    board: Board = None,
+    generation: Generation = None,
+    hybrid: Hybrid = False,
+    adapter_steps: AdapterSteps = None,
+    as_json: Json = False,
+) -> None:
+    """Run a netx file in Lava, on this CPU or on a Loihi 2."""
+    from celif import samples as inputs
+    from lava_procs import Loihi
+    from lava_procs import run as run_lava
+
+    if output is None and (probe is not None or layers is not None):
+        raise ValueError("--probe, --layers: expected with --output, which they are written to")
+    chip = chip_options(
+        target == "loihi2",
+        host=host,
+        partition=partition,
+        board=board,
+        generation=generation,
+        hybrid=hybrid,
+        adapter_steps=adapter_steps,
+    )
+    x, y = inputs.load(task, data, input, samples)
+    with console.progress_bar("steps") as report, _interruptible():
+        trace = run_lava(
+            net,
+            x,
+            precision=precision,
+            timeout=timeout,
+            heartbeat=heartbeat or None,
+            workers=workers or None,
+            trace=output is not None,
+            probe=None if probe is None else _names(probe),
+            layers=None if layers is None else _numbers(layers),
+            progress=report,
+            target=Loihi(**chip) if target == "loihi2" else "lava",
+        )
+    inputs.save_trace(trace, output)
+    answer(inputs.summary(trace, y), as_json)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Say, on Ctrl-C, that nothing goes on; the exit code is typer's, 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.fail("interrupted; every process of the run is ended")
+        raise
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(name) for name in _names(text)]
+    except ValueError:
+        raise ValueError(f"--layers: expected numbers such as 0,2, got {text!r}") from None

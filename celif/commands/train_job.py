@@ -1,0 +1,209 @@
+"""A training as the command line asks for it, in this process or in several."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+from torch.multiprocessing import ProcessExitedException
+
+from celif import console, exits
+from celif.commands.options import answer
+from training import checkpoint, tasks, trainer
+from training.checkpoint import CheckpointError
+from training.kernels import pool
+from training.trainer import distributed, presets
+from training.trainer.distributed import Group
+from training.trainer.presets import Preset
+from training.trainer.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to train, and where to keep it; plain values, so that other processes can have it."""
+
+    preset: Preset
+    data: Path | None
+    out: Path
+    resume: bool
+    save_minutes: float
+    save_steps: int | None
+    tensorboard: bool
+    as_json: bool
+    origin: Path | None = None
+    """Checkpoint whose weights to start from."""
+
+
+def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) -> Preset:
+    """What options change: the run to go on with or to start from, else a preset or a task."""
+    if resume and (out / trainer.LAST).exists():
+        return _of_run(out / trainer.LAST)
+    if origin is not None:
+        return _of_run(origin)
+    if name in ("seq-mnist", "ps-mnist"):
+        return presets.get(f"{name}-88")
+    return presets.get(name or "digits")
+
+
+def _of_run(path: Path) -> Preset:
+    content = checkpoint.read(path)
+    if content["kind"] != "Network" or not {"task", "recipe"} <= set(content):
+        raise CheckpointError(
+            f"{path}: expected the checkpoint of a Network that celif train wrote, found a "
+            f"{content['kind']}, {'trained' if 'recipe' in content else 'saved by itself'}; "
+            "celif finetune goes on with its own runs, and training.trainer.loop with any module"
+        )
+    network = dict(content["network"])
+    hidden = tuple(network.pop("hidden", ()))
+    for known_by_the_task in ("in_features", "classes", "steps", "permutation"):
+        network.pop(known_by_the_task, None)
+    try:
+        recipe = Recipe(**content["recipe"])
+    except TypeError as error:
+        raise CheckpointError(
+            f"{path}: expected a known recipe, found {error}; update celif-lava"
+        ) from None
+    return Preset(content["task"], hidden, recipe, network)
+
+
+def require_preset(run: Preset, name: str, out: Path) -> None:
+    """Refuse to resume a run as one of another preset; its recipe may have been another."""
+    asked = presets.get(name)
+    if (asked.task, asked.hidden) != (run.task, run.hidden):
+        raise ValueError(
+            f"{out}: expected a run of {name}, {asked.task} with hidden layers {asked.hidden}, "
+            f"found one of {run.task} with {run.hidden}; leave --preset out or take another --out"
+        )
+
+
+def changed(preset: Preset, recipe: dict[str, Any], network: dict[str, Any]) -> Preset:
+    """The preset with the options that were given, those that are not None."""
+    given = {name: value for name, value in recipe.items() if value is not None}
+    options = {name: value for name, value in network.items() if value is not None}
+    return replace(
+        preset, recipe=replace(preset.recipe, **given), network={**preset.network, **options}
+    )
+
+
+def widths(text: str) -> tuple[int, ...]:
+    """Widths of hidden layers as they are written on the command line."""
+    try:
+        return tuple(int(n) for n in text.split(","))
+    except ValueError:
+        raise ValueError(f"--hidden: expected numbers such as 64,88,88, got {text!r}") from None
+
+
+def start(job: Job, devices: int, kind: str) -> None:
+    """Train in this process, as one of torchrun's, or in ``devices`` new ones."""
+    if kind == "auto":
+        kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if not job.resume and (job.out / trainer.LAST).exists():
+        raise FileExistsError(
+            f"{job.out}: holds a run already; add --resume or choose another --out"
+        )
+    if distributed.under_torchrun():
+        if devices > 1:
+            raise ValueError(f"--devices: expected 1 under torchrun, got {devices}")
+        device = distributed.local_device(kind, int(os.environ.get("LOCAL_RANK", "0")))
+        with distributed.joined(device) as group:
+            work(group, device, job)
+    elif devices > 1:
+        _launch(job, devices, kind)
+    else:
+        work(Group(), distributed.local_device(kind, 0), job)
+
+
+def _launch(job: Job, devices: int, kind: str) -> None:
+    # Which tells of every process that it ends after another has failed.
+    logging.getLogger("torch.multiprocessing.spawn").setLevel(logging.ERROR)
+    try:
+        distributed.launch(_work_or_explain, devices, kind, job)
+    except ProcessExitedException as ended:
+        if ended.exit_code > 0:
+            raise typer.Exit(ended.exit_code) from None
+        # Ended by a signal, it could not explain itself.
+        console.fail(f"the run failed: process {ended.error_index} was killed")
+        raise typer.Exit(exits.FAILED_RUN) from None
+
+
+def _work_or_explain(group: Group, device: torch.device, job: Job) -> None:
+    try:
+        work(group, device, job)
+    except Exception as error:
+        if group.rank > 0:
+            # What stops all processes is explained by the first, and the others are ended.
+            time.sleep(10)
+        sys.exit(exits.explain(error))
+
+
+def work(group: Group, device: torch.device, job: Job) -> None:
+    """Train, as one process of a group; the first shows how it goes and what came out."""
+    pool.keep_freed_memory()
+    first, preset = group.rank == 0, job.preset
+    task = tasks.load(preset.task, job.data)
+    net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
+    origin = None
+    if job.origin is not None:
+        checkpoint.load_weights(job.origin, net)
+        digest = hashlib.sha256(job.origin.read_bytes()).hexdigest()
+        origin = f"{job.origin} (SHA-256 {digest[:16]})"
+    tensorboard = job.tensorboard
+    if tensorboard and importlib.util.find_spec("tensorboard") is None:
+        tensorboard = False
+        if first:
+            console.warn(
+                "tensorboard is not installed: pip install 'celif-lava[tensorboard]'; the same "
+                f"numbers are in {job.out / 'metrics.csv'}"
+            )
+    with console.training_bar(quiet=not first) as bar:
+        training = trainer.Trainer(
+            net,
+            task,
+            preset.recipe,
+            job.out,
+            bar,
+            save_minutes=job.save_minutes,
+            save_steps=job.save_steps,
+            tensorboard=tensorboard,
+            origin=origin,
+        )
+        resumed = job.resume and training.resume()
+        if resumed and first:
+            step = f" and step {training.tally.step}" if training.tally.step else ""
+            console.say(f"resumed after epoch {len(training.history)}{step}")
+        elif job.resume and first:
+            console.say(f"{job.out}: no checkpoint to go on from, so this is a new run")
+        net = training.run()
+    if first:
+        _tell(job, net.num_parameters, training)
+
+
+def _tell(job: Job, parameters: int, training: trainer.Trainer[Any]) -> None:
+    last, best = training.history[-1], training.best_epoch
+    text = training.task.objective.text
+    assert best is not None  # a run has at least an epoch
+    result = {
+        "parameters": parameters,
+        "checkpoint": str(job.out / trainer.LAST),
+        "best": str(job.out / trainer.BEST),
+        "best_epoch": best + 1,
+        "epochs": len(training.history),
+        "recipe": asdict(training.trainer.recipe),
+        **last,
+    }
+    console.say(
+        f"{parameters:,} parameters, validation {text(last['validation'])}: {result['checkpoint']}"
+    )
+    if best + 1 != len(training.history):
+        score = text(training.history[best]["validation"])
+        console.say(f"best: {score} after epoch {best + 1}: {result['best']}")
+    answer(result, job.as_json)

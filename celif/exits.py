@@ -1,0 +1,47 @@
+"""How the ``celif`` command ends.
+
+====  ============================================================================================
+code  meaning
+====  ============================================================================================
+0     all is well
+1     a comparison found a difference, an attack made a register overflow, the demo missed a
+      promise, or a network does not fit
+2     bad input or setup: an option, a file, something not installed; one line says what
+3     the run failed: an error or a timeout in Lava, a training that diverged
+4     incomplete: no difference was found, but something that applies was not compared, or it is
+      not proven that no register overflows
+130   interrupted by Ctrl-C
+====  ============================================================================================
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from celif import console
+
+DIFFERENCE, BAD_INPUT, FAILED_RUN, INCOMPLETE = 1, 2, 3, 4
+
+EPILOG = (
+    "Exit codes: 0 all is well; 1 a comparison found a difference, an attack made a register "
+    "overflow, the demo missed a promise, or a network does not fit; 2 bad input or setup; 3 the "
+    "run failed; 4 incomplete: no difference was found, but something that applies was not "
+    "compared, or it is not proven that no register overflows."
+)
+
+
+def explain(error: Exception) -> int:
+    """Say why a command ends, with a traceback only if it is our mistake; return the exit code."""
+    # Looked up, because importing it would import Lava: without it, nothing of Lava was raised.
+    lava = sys.modules.get("lava_procs.runner.supervise")
+    failures = (FloatingPointError, MemoryError, *([lava.LavaRunError] if lava else []))
+    if isinstance(error, failures):
+        console.fail(f"the run failed: {error}")
+        return FAILED_RUN
+    if isinstance(error, (ValueError, OSError, ImportError)):
+        console.fail(" ".join(str(error).splitlines()) or type(error).__name__)
+        return BAD_INPUT
+    traceback.print_exception(error)
+    console.fail("the run failed, by a mistake in celif; please report the lines above")
+    return FAILED_RUN

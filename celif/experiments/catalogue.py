@@ -1,0 +1,40 @@
+"""Every experiment by its name."""
+
+from __future__ import annotations
+
+from celif.experiments import (
+    ablation,
+    energy,
+    equal_time,
+    evolution,
+    gradients,
+    landscape,
+    long_memory,
+    table1,
+    te_similarity,
+)
+from celif.experiments.machinery.experiment import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each
+    for each in (
+        table1.EXPERIMENT,
+        equal_time.EXPERIMENT,
+        ablation.EXPERIMENT,
+        ablation.MNIST_EXPERIMENT,
+        long_memory.ADDING_EXPERIMENT,
+        long_memory.COPY_EXPERIMENT,
+        gradients.EXPERIMENT,
+        te_similarity.EXPERIMENT,
+        evolution.EXPERIMENT,
+        landscape.EXPERIMENT,
+        energy.EXPERIMENT,
+    )
+}
+
+
+def get(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment: expected one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    return EXPERIMENTS[name]

@@ -1,0 +1,1 @@
+"""What the experiments share: resumable runs, budgets, records, and the results page."""

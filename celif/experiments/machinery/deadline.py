@@ -1,0 +1,97 @@
+"""Trainings that may be stopped: by a deadline, at the end of an epoch, to go on later from there.
+
+What was not chosen, or came too late, is reported as far as it is on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from celif.experiments.machinery.experiment import Settings
+from celif.experiments.machinery.runs import Stopped, Trained, known_score, train
+from celif.experiments.machinery.stopwatch import Stopwatch
+from training.tasks import Task
+from training.trainer.progress import Progress
+from training.trainer.recipe import Recipe
+from training.trainer.run_folder import METRICS, Epoch
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """What may be trained now: runs whose names contain one of ``only``, until ``end``.
+
+    Parameters
+    ----------
+    out
+        Folder of the experiment's run.
+    only
+        Parts of names; empty for all.
+    end
+        When to stop, by :func:`time.monotonic`; None for never.
+    """
+
+    out: Path
+    only: tuple[str, ...] = ()
+    end: float | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Sitting:
+        """The sitting that a user asked for, from now on."""
+        minutes = settings.minutes
+        end = None if minutes is None else time.monotonic() + 60 * minutes
+        return cls(settings.out, settings.only, end)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self.end is not None and time.monotonic() >= self.end
+
+    def report(self, progress: Progress) -> None:
+        """Called by the trainer after every step; stops it where it has just been saved."""
+        # With the first step of an epoch that one step is lost, with any other those before it.
+        if progress.validation is None and progress.step == 1 and self.over:
+            raise Stopped
+
+    def train(
+        self,
+        name: str,
+        make: Callable[[], nn.Module],
+        task: Task,
+        recipe: Recipe,
+        measured: bool = False,
+    ) -> Trained:
+        """Train a model in the folder ``name`` for as long as there is time, or only look at it."""
+        net = make()
+        if not self.over and (not self.only or any(part in name for part in self.only)):
+            return train(name, net, task, recipe, self.out, measured, self.report)
+        count = sum(p.numel() for p in net.parameters() if p.requires_grad)
+        folder = self.out / name
+        history, spent = _history(folder), tuple(Stopwatch(folder).seconds)
+        finished = len(history) >= recipe.epochs
+        return Trained(name, history, known_score(folder), count, finished, spent)
+
+
+def _history(folder: Path) -> list[Epoch]:
+    """Epochs of the training in ``folder``, none if there is none."""
+    path = folder / METRICS
+    return json.loads(path.read_text(encoding="utf-8"))["history"] if path.is_file() else []
+
+
+def steps_an_epoch(task: Task, recipe: Recipe) -> int:
+    """Steps of the optimiser in an epoch."""
+    return -(-len(task.train) // recipe.batch)
+
+
+def how_far(history: list[Epoch], task: Task, recipe: Recipe) -> str:
+    """Of a training that is not finished, how far it came, in words; empty if it is."""
+    done, each = len(history), steps_an_epoch(task, recipe)
+    if done >= recipe.epochs:
+        return ""
+    planned = recipe.epochs * each
+    return f"stopped after {done * each:,} of {planned:,} steps" if done else "not begun"

@@ -1,0 +1,45 @@
+"""CE-LIF and what it is compared with, by one name each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from celif.views.figures import FIXED, FLOAT, GREY
+from training import baselines
+from training.tasks import Task
+from training.trainer.loop import start
+from training.trainer.recipe import Recipe
+
+COLOURS = {"CE-LIF": FLOAT, "ALIF": FIXED, "LSTM": "#4c8c6b", "LIF": GREY}
+
+
+def make(
+    name: str,
+    task: Task,
+    hidden: tuple[int, ...],
+    recipe: Recipe,
+    recurrent: bool = False,
+    celif: dict[str, Any] | None = None,
+    lstm_width: int = 128,
+) -> nn.Module:
+    """A fresh model from the recipe's seed.
+
+    Parameters
+    ----------
+    name
+        ``"CE-LIF"`` or one of :data:`training.baselines.NAMES`.
+    task, hidden, recipe, recurrent
+        What for; widths and feedback are of spiking networks.
+    celif
+        Options of CE-LIF's network.
+    lstm_width
+        Cells of an LSTM.
+    """
+    torch.manual_seed(recipe.seed)
+    if name == "CE-LIF":
+        return start(task, hidden, recipe, recurrent=recurrent, **(celif or {}))
+    options = {"width": lstm_width} if name == "LSTM" else {}
+    return baselines.build(name, task, hidden, recurrent, **options)

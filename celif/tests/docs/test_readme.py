@@ -1,0 +1,34 @@
+"""The README's example runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from celif import exits
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+
+
+def test_readme_example_runs_and_agrees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    twin, lava, equal = capsys.readouterr().out.strip().splitlines()
+    assert twin == lava
+    assert equal == "True"
+
+
+def test_readme_and_help_have_the_table_of_exit_codes() -> None:
+    section = README.read_text(encoding="utf-8").partition("Exit codes:")[2].partition("##")[0]
+    table = dict(re.findall(r"^\| (\d+) \| (.*) \|$", section, re.M))
+    assert list(table) == ["0", "1", "2", "3", "4", "130"]
+    said = " ".join(str(exits.__doc__).split())
+    for code, meaning in table.items():
+        assert f"{code} {meaning}" in said
+        if code in "0 1 4":
+            assert f"{code} {meaning}" in exits.EPILOG

@@ -1,0 +1,111 @@
+"""``celif reproduce``: the frame, its records, its page, and the experiments without new models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from celif.experiments import catalogue, energy, te_similarity
+from celif.experiments.machinery import page as results
+from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
+from celif.experiments.machinery.record import PNG, RESULT, SVG, perform
+from celif.tests.run_command import answer, run_celif
+
+
+def made_up(settings: Settings) -> Outcome:
+    figure, ax = plt.subplots()
+    ax.plot([0, 1])
+    rows = [Row("accuracy", 97.0, 98.0, "%"), Row("rate", 0.25), Row("loss", None, note="not run")]
+    rows.append(Row("mean", 71.25, 70.0, spread=1.5))
+    return Outcome(rows, [Claim("it is good", not settings.quick)], "nothing", figure)
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch) -> str:
+    experiment = Experiment("made-up", "Made up", made_up)
+    monkeypatch.setitem(catalogue.EXPERIMENTS, "made-up", experiment)
+    return "made-up"
+
+
+def test_command_writes_numbers_and_figures(invented: str, tmp_path: Path) -> None:
+    found = answer("reproduce", invented, "--out", tmp_path / "run")
+    assert [row["difference"] for row in found["rows"]] == [-1.0, None, None, 1.25]
+    assert json.loads((tmp_path / "run" / RESULT).read_text()) == found
+    assert (tmp_path / "run" / PNG).read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "run" / SVG).read_text().startswith("<svg")
+
+
+def test_missed_claim_is_exit_code_1(invented: str, tmp_path: Path) -> None:
+    assert run_celif("reproduce", invented, "--out", tmp_path / "run").exit_code == 0
+    missed = run_celif("reproduce", invented, "--quick", "--out", tmp_path / "run")
+    assert missed.exit_code == 1
+    assert "DOES NOT HOLD: it is good" in missed.output
+
+
+def test_unknown_experiment_names_the_known_ones(end_of) -> None:
+    code, error = end_of("reproduce", "nonesuch")
+    assert code == 2
+    assert "te-similarity" in error
+
+
+def test_an_experiment_that_runs_as_a_whole_refuses_a_part_of_it(invented: str, end_of) -> None:
+    code, error = end_of("reproduce", invented, "--minutes", 1)
+    assert code == 2
+    assert "expected neither --minutes nor --only" in error
+
+
+def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: Path) -> None:
+    perform(catalogue.get(invented), Settings(tmp_path / "runs" / "one"))
+    perform(catalogue.get(invented), Settings(tmp_path / "runs" / "two", quick=True))
+    page = tmp_path / "results.md"
+    results.write(page, [tmp_path / "runs"])
+    text = page.read_text()
+    assert "| accuracy | 97 | 98 | -1 | % |" in text
+    assert "| loss | – | – | – | not run |" in text
+    assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |  |" in text
+    assert "celif reproduce made-up --quick" in text
+    assert "**Does not hold**: it is good" in text
+    assert "(results/made-up-quick.png)" in text
+    not_run = text[text.index("## Not run at full size yet") :]
+    assert "table1" in not_run
+    assert "made-up" not in not_run
+    page.unlink()
+    results.write(page)
+    assert page.read_text() == text
+
+
+def test_period_is_found_and_only_where_there_is_one() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.01, 0.01, (40, 96))
+    wave = noise + 0.03 * np.cos(2 * np.pi * np.arange(96) / 8)
+    lags = [te_similarity.by_lag(te_similarity.similarity(te)) for te in (noise, wave)]
+    assert te_similarity.period(lags[1], 8) == 8
+    assert te_similarity.contrast(lags[1], 8) > 0.5
+    assert abs(te_similarity.contrast(lags[0], 8)) < 0.05
+
+
+def test_seq_mnist_encoding_repeats_with_the_rows_of_the_image(tmp_path: Path) -> None:
+    outcome = te_similarity.run(Settings(tmp_path))
+    assert outcome.rows[0].ours == 28
+    assert all(claim.holds for claim in outcome.claims)
+    plt.close(outcome.figure)
+
+
+def test_papers_rates_give_the_papers_energy() -> None:
+    lif = energy.spiking_nj("LIF", energy.WIDE, energy.LIF_RATES)
+    celif_nj = energy.spiking_nj("CE-LIF", energy.LARGE, energy.CE_LIF_RATES)
+    assert lif == pytest.approx(24.1, rel=0.01)
+    assert celif_nj == pytest.approx(13.5, rel=0.1)
+    # One input, two neurons that always fire, ten classes: worked by hand.
+    one = energy.spiking_nj("CE-LIF", (2,), (1.0,))
+    assert one == pytest.approx(((2 + 20) * 0.9 + (2 + 6) * 4.6) / 1e3)
+
+
+def test_energy_quick_counts_the_same_work_in_float_and_integers(tmp_path: Path) -> None:
+    found = perform(catalogue.get("energy"), Settings(tmp_path, quick=True))
+    assert all(claim["holds"] for claim in found["claims"])
+    assert all(0.02 < rate < 0.9 for rate in found["numbers"]["rates"])

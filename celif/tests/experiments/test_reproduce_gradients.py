@@ -1,0 +1,51 @@
+"""Gradients over time: the derived equations, and whose gradients reach early steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from celif.experiments import gradients
+from training import tasks
+from training.tasks import synthetic
+from training.trainer.loop import start
+from training.trainer.recipe import Recipe
+
+STEPS, BATCH = 30, 16
+
+
+def test_backward_equations_are_autograds() -> None:
+    assert 0 < gradients.backward_error() < 1e-12
+
+
+def test_stepwise_layer_spikes_as_the_networks_own() -> None:
+    task = tasks.load("copy-5")
+    torch.manual_seed(0)
+    net = start(task, (12, 8), Recipe(), beta=0.9, width=0.4)
+    x = task.test.x[:4]
+    spikes = net.hidden_states(x)[-1].spikes
+    stepwise = torch.stack(gradients.outputs(net, x), -1)
+    assert spikes.any()
+    assert torch.equal(stepwise, spikes)
+
+
+def test_shares_are_of_the_whole_and_training_celif_moves_them_to_early_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = gradients.shortened("copy-400", (32, 32), 1)
+    preset = replace(preset, recipe=replace(preset.recipe, batch=BATCH))
+    monkeypatch.setattr(synthetic, "EPOCH", STEPS * BATCH)
+    monkeypatch.setattr(synthetic, "HELD_OUT", gradients.SAMPLES)
+    task = tasks.load("copy-400")
+    found = gradients.compare(gradients.MODELS, task, preset, 0, tmp_path, 32)
+    for each in found.values():
+        assert each.before.shape == each.after.shape == (420,)
+        assert each.before.sum() == pytest.approx(1)
+        assert each.after.sum() == pytest.approx(1)
+    early = {name: gradients.early(each.after) for name, each in found.items()}
+    assert early["CE-LIF"] > gradients.FACTOR * max(early["ALIF"], early["LSTM"])
+    assert early["CE-LIF"] > 2 * gradients.early(found["CE-LIF"].before)
+    assert all(each.rate > 0.02 for each in found.values())

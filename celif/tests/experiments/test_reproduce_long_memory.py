@@ -1,0 +1,76 @@
+"""The adding problem and copy memory: their claims, at a budget for tests, stopped and resumed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from celif.experiments import long_memory
+from celif.experiments.long_memory import ADDING, COPY
+from celif.experiments.machinery.deadline import Sitting
+from celif.experiments.machinery.experiment import Settings
+from training.trainer import presets
+from training.trainer.presets import Preset
+from training.trainer.recipe import Recipe
+from training.trainer.run_folder import METRICS
+
+ADD_12 = Preset("adding-12", (32, 32), Recipe(epochs=4, batch=256, lr=1e-2, weight_decay=0.0))
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
+    found = long_memory.contest(12, ADD_12, 32, Sitting(tmp_path), ("CE-LIF", "ALIF"))
+    celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
+    assert celif is not None
+    assert alif is not None
+    assert celif < 0.75 * ADDING.baseline(12)
+    assert celif < alif
+
+
+def test_celif_recalls_before_alif(tmp_path: Path) -> None:
+    copy = presets.get("copy-20")
+    preset = replace(copy, hidden=(32, 64), recipe=replace(copy.recipe, epochs=3))
+    found = long_memory.contest(20, preset, 32, Sitting(tmp_path), ("CE-LIF", "ALIF"))
+    celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
+    assert celif is not None
+    assert alif is not None
+    assert celif < 0.95 * COPY.baseline(20)  # below it only memory leads
+    assert celif < alif
+
+
+def test_baselines_are_the_papers() -> None:
+    assert ADDING.baseline(100) == pytest.approx(0.167, abs=5e-4)
+    assert COPY.baseline(100) == pytest.approx(10 * np.log(8) / 120)
+    assert COPY.solved(100) == pytest.approx(COPY.baseline(100) / 10)
+
+
+def test_stopped_trainings_are_reported_and_go_on_to_the_same_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = Recipe(epochs=2, batch=1600, weight_decay=0.0)
+    problem = replace(ADDING, quick=Preset("adding-12", (8,), recipe))
+    whole = long_memory.run(problem, Settings(tmp_path / "whole", quick=True))
+    assert not any("stopped" in row.note for row in whole.rows)
+
+    # The time is up once CE-LIF has an epoch on disk.
+    epoch_done = (tmp_path / "cut" / "adding-12-CE-LIF" / METRICS).is_file
+    monkeypatch.setattr(Sitting, "over", property(lambda sitting: epoch_done()))
+    stopped = long_memory.run(problem, Settings(tmp_path / "cut", quick=True, minutes=1.0))
+    notes = [row.note for row in stopped.rows]
+    assert notes == ["stopped after 4 of 8 steps", "not begun", "not begun", ""]
+    assert stopped.claims == []
+    monkeypatch.undo()
+
+    chosen = Settings(tmp_path / "cut", quick=True, only=("CE-LIF", "ALIF"))
+    rest = long_memory.run(problem, chosen)
+    assert [row.note for row in rest.rows] == ["", "", "not begun", ""]
+    assert [row.ours for row in rest.rows[:2]] == [row.ours for row in whole.rows[:2]]

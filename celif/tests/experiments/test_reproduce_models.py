@@ -1,0 +1,61 @@
+"""Experiments that compare models: each one's claim, at a budget for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import pyplot as plt
+from torch import nn
+
+from celif.experiments import evolution, landscape
+from celif.experiments.machinery.experiment import Settings
+from training.trainer.recipe import Recipe
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_spiking_output_of_the_digit_fires_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evolution, "Recipe", lambda **given: Recipe(epochs=6, batch=64))
+    outcome = evolution.run(Settings(tmp_path, quick=True))
+    assert [claim.holds for claim in outcome.claims] == [True, True]
+
+
+def test_context_is_te_times_the_membrane_one_step_before() -> None:
+    net = evolution.Network(1, (3,), 2, 4)
+    v = np.arange(1.0, 13.0, dtype=np.float32).reshape(1, 3, 4)
+    te = net.te_table.detach().numpy()
+    expected = te * np.array([[0, 1, 2, 3], [0, 5, 6, 7], [0, 9, 10, 11]], np.float32)
+    np.testing.assert_array_equal(evolution.context(net, v)[0], expected)
+
+
+def test_directions_have_the_norm_of_each_filter() -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(5, 3)
+    weight, bias = landscape.direction(net, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(weight.norm(dim=1), net.weight.detach().norm(dim=1))
+    torch.testing.assert_close(bias.norm(), net.bias.detach().norm())
+
+
+def test_surface_has_the_loss_in_its_middle_and_leaves_the_network_as_it_is() -> None:
+    torch.manual_seed(0)
+    net, x, y = nn.Linear(5, 3), torch.rand(7, 5), torch.randint(0, 3, (7,))
+    before = [p.clone() for p in net.parameters()]
+    losses = landscape.surface(net, x, y, points=3)
+    assert losses[1, 1] == pytest.approx(float(nn.functional.cross_entropy(net(x), y)))
+    assert len(np.unique(losses)) == 9
+    assert all(torch.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
+
+
+def test_landscape_celif_ends_lowest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landscape, "Recipe", lambda **given: Recipe(epochs=4, batch=64))
+    outcome = landscape.run(Settings(tmp_path, quick=True))
+    assert [claim.holds for claim in outcome.claims] == [True, True]

@@ -1,0 +1,143 @@
+"""``table1`` and ``equal-time``: who learns more for the same, and what was not run is said."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from matplotlib import pyplot as plt
+
+from celif.experiments import equal_time, table1
+from celif.experiments.machinery.budget import Portion, one_thread, spend
+from celif.experiments.machinery.experiment import Settings
+from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
+from training import tasks
+from training.kernels import compiled
+from training.trainer.loop import start
+from training.trainer.progress import Progress
+from training.trainer.recipe import Recipe
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models, a sweep of two rates."""
+    preset = replace(table1.SHORT.preset, recipe=Recipe(epochs=4, batch=64))
+    plan = replace(table1.SHORT, preset=preset, rates=(1e-3, 1e-2), sweep_epochs=2)
+    monkeypatch.setattr(table1, "SHORT", plan)
+    monkeypatch.setattr(table1, "QUICK", (("CE-LIF", False), ("LIF", True)))
+
+
+@pytest.mark.usefixtures("short")
+def test_celif_beats_recurrent_lif_at_equal_epochs_and_sweep(tmp_path: Path) -> None:
+    outcome = table1.run(Settings(tmp_path, quick=True))
+    assert [claim.holds for claim in outcome.claims] == [True]
+    celif, lif = outcome.rows
+    assert celif.ours is not None
+    assert lif.ours is not None
+    assert celif.ours > lif.ours + 20
+    assert (celif.paper, lif.paper) == (98.19, 84.14)
+    # 0.01 learns faster than 0.001 in two epochs, and is the one that validation chose.
+    assert outcome.numbers["CE-LIF feedforward, digits"]["rate"] == 1e-2
+    # Finished trainings are shown, whatever is chosen to be run now.
+    later = table1.run(Settings(tmp_path, quick=True, minutes=0.0))
+    assert [row.ours for row in later.rows] == [celif.ours, lif.ours]
+
+
+@pytest.mark.usefixtures("short")
+def test_what_was_not_run_is_shown_as_such(tmp_path: Path) -> None:
+    outcome = table1.run(Settings(tmp_path, quick=True, only=("CE-LIF-feedforward-0.001",)))
+    assert [row.ours for row in outcome.rows] == [None, None]
+    assert outcome.rows[0].note == "not run"  # 0.001 is swept, 0.01 is not
+    assert outcome.rows[1].note == "not run"
+    assert outcome.claims == []
+
+
+def test_networks_of_the_repository_are_measured_or_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = tasks.Split(torch.rand(4, 1, 784), torch.arange(4))
+    task = tasks.Task("seq-mnist", few, few, few, classes=10)
+    row = table1.stored("seq-mnist-88", task)
+    assert row.ours in (0, 25, 50, 75, 100)
+    assert row.paper == 98.19
+    assert row.note.startswith("83,562 parameters")
+    monkeypatch.setattr(table1, "MODELS", tmp_path)
+    missing = table1.stored("seq-mnist-88", task)
+    assert missing.ours is None
+    assert missing.note == "not run: models/seq-mnist-88.pt is not there"
+
+
+def test_celif_beats_recurrent_lif_at_equal_processor_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(equal_time, "RATES", (1e-2,))
+    lif, _, celif = equal_time.QUICK
+    budget = replace(equal_time.SHORT, seconds=2.0)
+    task = tasks.load("digits")
+    with one_thread():
+        found = [equal_time.contend(each, task, budget, tmp_path) for each in (lif, celif)]
+    scores = [contest.spent.run.score or 0 for contest in found]
+    assert scores[1] > scores[0] + 0.2
+    plans = {path: path.read_text() for path in tmp_path.rglob("plan.json")}
+    again = equal_time.contend(celif, task, budget, tmp_path)
+    assert again.spent.run.history == found[1].spent.run.history
+    assert {path: path.read_text() for path in tmp_path.rglob("plan.json")} == plans
+
+
+def test_portions_go_through_the_split_again_and_again() -> None:
+    split = tasks.Split(torch.arange(10.0).view(10, 1, 1), torch.arange(10))
+    portion = Portion(split, steps=3, batch=5)
+    seen = [portion.draw(7, epoch, step, 5)[1] for epoch in range(2) for step in range(3)]
+    assert len(portion) == 15
+    for first, second in zip(seen[::2], seen[1::2], strict=True):
+        assert sorted(torch.cat([first, second]).tolist()) == list(range(10))
+    assert not torch.equal(seen[0], seen[2])
+
+
+def test_stopwatch_counts_training_alone_and_repeats_what_was_cut(tmp_path: Path) -> None:
+    def burn(watch: Stopwatch, epoch: int, validation: float | None) -> None:
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        watch(Progress(epoch, 2, 1, 1, 0.0, 0.0, validation))
+
+    began = time.process_time()
+    watch = Stopwatch(tmp_path)
+    burn(watch, 0, None)
+    burn(watch, 1, 0.5)  # a validation, not counted
+    assert 0.02 <= watch.seconds[0] < time.process_time() - began - 0.019
+    resumed = Stopwatch(tmp_path)
+    burn(resumed, 0, None)
+    burn(resumed, 1, 0.5)  # the first epoch once more: its checkpoint was not written
+    assert len(resumed.seconds) == 1
+    assert json.loads((tmp_path / SPENT).read_text()) == resumed.seconds
+    assert spent_below(tmp_path) == resumed.seconds[0]
+    assert spent_below(tmp_path / "none") == 0
+
+
+def test_spending_takes_the_steps_that_were_planned(tmp_path: Path) -> None:
+    task, recipe = tasks.load("digits"), Recipe(epochs=2, batch=8)
+    spent = spend("one", start(task, (4,), recipe), task, recipe, tmp_path, 6, measured=False)
+    assert spent.steps == 6
+    assert len(spent.seconds) == 2
+    # A plan is kept, so that a training that goes on ends where it was meant to.
+    more = spend("one", start(task, (4,), recipe), task, recipe, tmp_path, 60, measured=False)
+    assert more.steps == 6
+
+
+@pytest.mark.skipif(not compiled.AVAILABLE, reason="needs numba")
+def test_one_thread_is_given_back() -> None:
+    before = torch.get_num_threads(), compiled.threads()
+    with one_thread():
+        assert (torch.get_num_threads(), compiled.threads()) == (1, 1)
+    assert (torch.get_num_threads(), compiled.threads()) == before

@@ -1,0 +1,1 @@
+"""``verify``: the parity ladder, the gap between float and fixed point, and its alarms."""

@@ -1,0 +1,132 @@
+"""``verify``: what the chip will compute, where that differs from the float network, and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from celif.verification.alarms import Alarm, alarms
+from celif.verification.file_check import Provenance, examine
+from celif.verification.float_run import Source
+from celif.verification.gap import Gap, measure_gap
+from export import FixedNetwork, QuantizedNetwork, read_netx
+from export.convert.block_reader import is_convolution
+from export.convert.from_blocks import members
+from hw_tests import ladder
+from hw_tests.ladder import Result, climb
+from training import Network
+
+LAVA_SAMPLES = 4
+"""Samples that go through Lava, where a step costs milliseconds."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Every rung's outcome and, where the float network is known, its export and the gap."""
+
+    rungs: tuple[Result, ...]
+    source: Provenance | None = None
+    """The file against what it was exported from."""
+    gap: Gap | None = None
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything that must be equal is not."""
+        source = self.source is not None and not self.source.equal
+        return source or any(result.verdict == "DIFFERS" for result in self.rungs)
+
+    @property
+    def equal(self) -> bool:
+        """Whether every rung that was asked for ran, at least one, and nothing differs."""
+        asked = [r for r in self.rungs if r.why not in (ladder.UNASKED, ladder.INAPPLICABLE)]
+        ran = bool(asked) and all(result.verdict != "not run" for result in asked)
+        return ran and not self.differs
+
+    @property
+    def complete(self) -> bool:
+        """Whether every rung below the chip ran that the network has a use for."""
+        below = [result for result in self.rungs if result.rung < ladder.CHIP]
+        return not any(result.why in (ladder.UNASKED, ladder.UNAVAILABLE) for result in below)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        source = (
+            None if self.source is None else {"equal": self.source.equal, **asdict(self.source)}
+        )
+        return {
+            "equal": self.equal,
+            "complete": self.complete,
+            "source": source,
+            "rungs": [result.to_dict() for result in self.rungs],
+            "gap": None if self.gap is None else asdict(self.gap),
+            "alarms": [asdict(alarm) for alarm in self.alarms],
+        }
+
+
+def verify(
+    path: str | os.PathLike[str] | FixedNetwork,
+    net: Source | None,
+    x: torch.Tensor | np.ndarray,
+    y: torch.Tensor | np.ndarray | None = None,
+    *,
+    targets: Collection[str] = ("torch", "twin", "lava"),
+    lava_samples: int = LAVA_SAMPLES,
+) -> Verification:
+    """Compare a file with what it was exported from, climb the ladder, and measure the gap.
+
+    Parameters
+    ----------
+    path
+        The netx file, or what :func:`export.read_netx` made of it.
+    net
+        What it was exported from: a float network, a quantisation-aware one, or a stack of
+        blocks. None leaves out the comparison with it, and the gap.
+    x, y
+        Inputs (batch, channel, time) or, of images, (batch, channel, row, column, time), as the
+        float network takes them, and labels for accuracy.
+        The gap uses all of them, the rungs the first ``lava_samples``.
+    targets
+        Back ends of the ladder.
+    """
+    fixed = path if isinstance(path, FixedNetwork) else read_netx(path)
+    values = np.asarray(x)
+    if values.ndim == 5:  # a file numbers the pixels of images as torch flattens them
+        values = values.reshape(len(values), -1, values.shape[-1])
+    graded = fixed.encode(values)
+    rungs = tuple(climb(fixed, graded[:lava_samples], targets))
+    if net is None:
+        return Verification(rungs)
+    if not isinstance(net, nn.Module):
+        net = list(net)  # to be gone through more than once
+    samples = as_floats(fixed, values)
+    floats = net.net if isinstance(net, QuantizedNetwork) else net
+    if not isinstance(floats, Network):
+        samples = as_images(fixed, floats, samples)
+    source = examine(fixed, net, samples[:lava_samples], graded[:lava_samples])
+    labels = None if y is None else np.asarray(y)
+    gap = measure_gap(fixed, net, samples, graded, labels)
+    return Verification(rungs, source, gap, alarms(gap))
+
+
+def as_floats(fixed: FixedNetwork, x: np.ndarray) -> np.ndarray:
+    """Samples as the float network takes them; graded spikes are scaled, and put back in order."""
+    if not (np.issubdtype(x.dtype, np.integer) or x.dtype == bool):
+        return x
+    order = fixed.encoding.permutation
+    values = x * fixed.encoding.scale
+    return values if order is None else values[:, :, np.argsort(order)]
+
+
+def as_images(fixed: FixedNetwork, blocks: Source, samples: np.ndarray) -> np.ndarray:
+    """Samples in the shape that the first block wants: images for a convolution."""
+    geometry = fixed.layers[0].geometry
+    if geometry is None or not is_convolution(members(blocks)[0]):
+        return samples
+    return samples.reshape(len(samples), *geometry.input_shape, samples.shape[-1])

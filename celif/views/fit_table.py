@@ -1,0 +1,176 @@
+"""``celif fit`` on a terminal: who is where, what is nearest to its limit, what would help."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from inspect import signature
+
+from rich import box
+from rich.table import Table
+
+from celif.console import console, say
+from export.fit.chip import Chip
+from export.fit.energy import Estimate
+from export.fit.fit import Fit
+from export.fit.placement import Placement
+
+ACROSS = 16
+"""Cores in a row of a chip's picture."""
+SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LEVELS = "▁▂▃▄▅▆▇█"
+_CHIPS_SHOWN = 4
+_REMEDIES_SHOWN = 6
+
+
+def symbol(layer: int) -> str:
+    """What stands for a layer."""
+    return SYMBOLS[layer] if layer < len(SYMBOLS) else "+"
+
+
+def _prose(text: str) -> None:
+    """Print a sentence of any length in lines of a terminal's width."""
+    say(textwrap.fill(text, 80, subsequent_indent="    ", break_on_hyphens=False))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="right" if i else "left", overflow="fold")
+    return table
+
+
+def occupancy(placement: Placement) -> list[str]:
+    """The chips' cores as lines of text: each core's layer and how full its memory is."""
+    lines = []
+    per_chip = placement.chip["cores"]
+    used = -(-len(placement.cores) // per_chip)
+    for n in range(min(used, _CHIPS_SHOWN)):
+        cores = placement.cores[n * per_chip : (n + 1) * per_chip]
+        cells = []
+        for core in cores:
+            share = core.held.total / placement.chip["core_bytes"]
+            level = min(int(share * len(_LEVELS)), len(_LEVELS) - 1)
+            cells.append(f"{symbol(core.layer)}{_LEVELS[level]}")
+        rows = -(-len(cores) // ACROSS)
+        cells += [" ·"] * (min(rows * ACROSS, per_chip) - len(cores))
+        lines.append(f"chip {n}: {len(cores)} of {per_chip} cores")
+        lines += ["  " + " ".join(cells[i : i + ACROSS]) for i in range(0, len(cells), ACROSS)]
+        if empty := per_chip - len(cells):
+            lines.append(f"  and {empty:,} more, empty")
+    if used > _CHIPS_SHOWN:
+        lines.append(f"chips in use beyond these: {used - _CHIPS_SHOWN:,}")
+    return lines
+
+
+def _show_placement(placement: Placement) -> None:
+    table = _table("layer", "type", "neurons", "cores", "synapses", "TE", "state", "fullest")
+    said = placement.to_dict()
+    for i, layer in enumerate(said["layers"]):
+        sizes = layer["bytes"]
+        share = layer["fullest_core_bytes"] / placement.chip["core_bytes"]
+        table.add_row(
+            f"{symbol(i)}  {layer['name']}",
+            layer["type"],
+            f"{layer['neurons']:,}",
+            f"{layer['cores']:,}",
+            f"{sizes['synapses'] + sizes['axons']:,}",
+            f"{sizes['te']:,}",
+            f"{sizes['state']:,}",
+            f"{share:.1%}",
+        )
+    console.print(table)
+    say("bytes on all of a layer's cores, synapses with their axons; fullest core")
+    say("")
+    for line in occupancy(placement):
+        say(line)
+    say("a core: its layer, and how full its memory is")
+
+
+def _show_estimate(estimate: Estimate, chip: Chip) -> None:
+    table = _table("layer", "events/step", "synaptic ops/step", "rate", "instructions")
+    for i, layer in enumerate(estimate.layers):
+        table.add_row(
+            f"{symbol(i)}  {layer.name}",
+            f"{layer.events:,.1f}",
+            f"{layer.synops:,.0f}",
+            f"{layer.rate:.1%}" if layer.spikes else "",
+            str(layer.instructions),
+        )
+    console.print(table)
+    _prose(
+        f"energy: {estimate.step_nj:,.1f} nJ a step ({estimate.synop_nj:,.1f} synapses, "
+        f"{estimate.update_nj:,.1f} neurons), {estimate.sample_uj:,.1f} µJ a sample"
+    )
+    _prose(f"time: {estimate.step_us:,.2f} µs a step, {estimate.sample_ms:,.2f} ms a sample")
+    alone = f"{estimate.arithmetic_nj:,.1f} nJ a step"
+    _prose(f"arithmetic alone, in 45 nm, as the CE-LIF paper counts it: {alone}")
+    _prose(
+        f"assumed: {chip.rate('synop_pj'):g} pJ and {chip.rate('synop_ns'):g} ns a synaptic "
+        f"operation, {chip.rate('update_pj'):g} pJ and {chip.rate('update_ns'):g} ns a LIF update, "
+        f"scaled by instructions, {chip.rate('barrier_ns'):g} ns to synchronise a step; messages, "
+        "I/O and static power are free"
+    )
+
+
+def export_options(formats: Mapping[str, int | str]) -> str:
+    """What asks for formats: options of ``celif export``, or, if it has none, of ``to_netx``."""
+    from celif.commands.exporting import export
+
+    if not formats:
+        return ""
+    if formats.keys() <= signature(export).parameters.keys():
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in formats.items())
+        return " ".join(options)
+    arguments = (f"{name}={value!r}" for name, value in formats.items())
+    return f"to_netx(net, path, x, {', '.join(arguments)})"
+
+
+def _show_refusal(result: Fit) -> None:
+    for shortage in result.shortages:
+        needed, there = f"{shortage.needed:,} needed", f"{shortage.available:,} there"
+        _prose(f"{shortage.layer}, {shortage.limit}: {needed}, {there} ({shortage.about})")
+    if not result.remedies:
+        _prose(
+            "Nothing that was tried makes it fit: TE and weights of fewer bits, held and generated "
+            "TE, more chips, less of what is too large."
+        )
+        return
+    say("What would make it fit, each tried:")
+    for remedy in result.remedies[:_REMEDIES_SHOWN]:
+        cores = f"{remedy.cores:,} cores" + (f", {remedy.chips:,} chips" * (remedy.chips > 1))
+        _prose(f"- {remedy}: then {cores}")
+        if options := export_options(remedy.formats):
+            _prose(f"    export with {options}")
+    if (more := len(result.remedies) - _REMEDIES_SHOWN) > 0:
+        say(f"and {more} more; --json has them all")
+
+
+def show_figures(chip: Chip) -> None:
+    """Print every figure of the chip with its source and how sure it is."""
+    for name, figure in chip.figures.items():
+        say(f"{name} = {figure.value:,g}   [{figure.sure}]")
+        for text in (figure.about, figure.source):
+            say(textwrap.fill(text, 80, initial_indent="    ", subsequent_indent="      "))
+
+
+def show(name: str, result: Fit) -> None:
+    """Print the outcome."""
+    chips = f"{result.chips:,} chip{'s' * (result.chips > 1)}"
+    where = f"{result.chip.name}, {chips}"
+    if result.placement is None:
+        say(f"{name} does not fit {where}:")
+        _show_refusal(result)
+    else:
+        placed = result.placement
+        limit, share = placed.binding()
+        say(f"{name} fits {where}: {len(placed.cores):,} of {placed.available:,} cores")
+        say(f"nearest limit: {limit}, {share:.1%} taken")
+        _show_placement(placed)
+        if result.estimate is not None:
+            _show_estimate(result.estimate, result.chip)
+        else:
+            say("energy and time: count operations on samples, with --task or --input")
+    unsure = [n for n, f in result.chip.figures.items() if f.sure in ("conflicting", "assumed")]
+    if unsure:
+        _prose(f"not certain: {', '.join(unsure)} (--figures has every figure and its source)")

@@ -1,0 +1,95 @@
+"""``celif inspect``: what a netx file holds, in plain values and as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from celif.console import console, say
+from export import FixedNetwork
+from export.convert.report import plain
+from export.loihi2 import DECAY_ONE
+from export.model.network import CelifLayer, Layer
+
+_CELIF = (
+    "fraction_bits", "weight_bits", "weight_exp", "te_bits", "te_exp", "bias_exp",
+    "alpha_mant", "beta_mant", "theta0_int",
+)  # fmt: skip
+COLUMNS = {
+    "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
+    "F": "fraction_bits", "W exp": "weight_exp", "TE exp": "te_exp",
+    "α": "alpha_mant", "β": "beta_mant", "Θ0": "theta0_int",
+}  # fmt: skip
+KEY = (
+    "F: fraction bits of V and Θ; W = mantissa · 2^−(W exp), TE likewise;\n"
+    f"α, β in units of 1/{DECAY_ONE}, Θ0 of 2^−F"
+)
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "name": layer.name,
+        "type": layer.kind,
+        "inputs": layer.inputs,
+        "neurons": layer.neurons,
+        "lag": layer.lag,
+        "delay_shift": layer.delay_shift,
+    }
+    if isinstance(layer, CelifLayer):
+        about |= {name: plain(getattr(layer, name)) for name in _CELIF}
+        about["te_encoding"], about["te_hold"] = layer.te_form.encoding, layer.te_form.hold
+    return about
+
+
+def describe(net: FixedNetwork) -> dict[str, Any]:
+    """Plain values of a network, for JSON."""
+    code = net.encoding
+    return {
+        "path": net.path,
+        "steps": net.steps,
+        "gap": net.gap,
+        "input": {
+            "channels": code.channels,
+            "bits": code.bits,
+            "scale": code.scale,
+            "signed": code.signed,
+            "permuted": code.permutation is not None,
+        },
+        "layers": [_layer(layer) for layer in net.all_layers],
+    }
+
+
+def cells(layer: dict[str, Any]) -> list[str]:
+    """A described layer's row, by the columns of :data:`COLUMNS`."""
+    shown = {**layer, "shape": f"{layer['neurons']}×{layer['inputs']}"}
+    for name in ("weight_exp", "te_exp"):
+        if isinstance(exps := layer.get(name), list):
+            shown[name] = f"{min(exps)}..{max(exps)}"
+    return [str(shown.get(name, "")) for name in COLUMNS.values()]
+
+
+def show(about: dict[str, Any]) -> None:
+    """Print the description as a table."""
+    code = about["input"]
+    sign = "±" if code["signed"] else ""
+    say(
+        f"{about['path']}: {about['steps']} steps, period {about['steps'] + about['gap']}; "
+        f"input of {code['channels']} × {sign}{code['bits']} bits, unit {code['scale']:.6g}"
+        + (", permuted" if code["permuted"] else "")
+    )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for title in COLUMNS:
+        # Folded, not cut off, where a terminal is too narrow.
+        justify: Any = "left" if title in ("layer", "type") else "right"
+        table.add_column(title, justify=justify, overflow="fold")
+    for layer in about["layers"]:
+        table.add_row(*map(escape, cells(layer)))
+    console.print(table)
+    for layer in about["layers"]:
+        held = f", each value for {layer['te_hold']} steps" if layer.get("te_hold", 1) > 1 else ""
+        if held or layer.get("te_encoding", "table") != "table":
+            say(f"{layer['name']}: TE as {layer['te_encoding']}{held}")
+    say(KEY)

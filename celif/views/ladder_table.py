@@ -1,0 +1,110 @@
+"""What a verification looks like in a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from celif.console import console, say, warn
+from celif.verification.alarms import LEAST_AGREEMENT
+from celif.verification.file_check import COMPARED
+from celif.verification.gap import Gap
+from celif.verification.verify import Verification
+from hw_tests.compare import Difference
+from hw_tests.ladder import UNASKED
+
+_COLOURS = {"equal": "green", "DIFFERS": "bold red", "not run": "yellow"}
+_SYMBOLS = {"theta": "Θ", "v": "V", "spikes": "S"}
+
+
+def _table(title: str, columns: tuple[str, ...], left: tuple[str, ...] = ()) -> Table:
+    table = Table(
+        title=title or None, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for name in columns:
+        table.add_column(name, justify="left" if name in left else "right", overflow="fold")
+    return table
+
+
+def show_verification(result: Verification) -> None:
+    """Print the ladder, what differs first, the gap and the alarms."""
+    columns = ("rung", "compared", "steps", "values", "mismatches", "verdict")
+    table = _table("The ladder", columns, ("compared", "verdict"))
+    if (source := result.source) is not None:
+        verdict = f"[{_COLOURS[source.verdict]}]{source.verdict}[/]"
+        counts = ["", f"{source.values:,}", f"{source.mismatches:,}"]
+        table.add_row("file", escape(COMPARED), *counts, verdict)
+    for rung in result.rungs:
+        ran = rung.verdict != "not run"
+        verdict = f"[{_COLOURS[rung.verdict]}]{rung.verdict}[/]"
+        counts = [f"{n:,}" if ran else "" for n in (rung.steps, rung.values, rung.mismatches)]
+        table.add_row(str(rung.rung), escape(rung.compared), *counts, verdict)
+    console.print(table)
+    if source is not None and not source.equal:
+        say(f"file DIFFERS: {source.detail}")
+        if source.effect is not None:
+            say(f"in the twin this changes first: {source.effect}")
+            show_difference(source.effect, ("checkpoint", "file"))
+    if unasked := [rung for rung in result.rungs if rung.why == UNASKED]:
+        numbers = ", ".join(dict.fromkeys(str(rung.rung) for rung in unasked))
+        say(f"not asked for: rung {numbers}")
+    for rung in result.rungs:
+        if rung.detail and rung.why != UNASKED:
+            say(f"rung {rung.rung} {rung.verdict}: {rung.detail}")
+        if rung.first is not None:
+            show_difference(rung.first, tuple(rung.compared.split(" ↔ ")))
+    if result.gap is not None:
+        show_gap(result.gap)
+    for alarm in result.alarms:
+        warn(str(alarm))
+
+
+def show_difference(first: Difference, sides: tuple[str, ...]) -> None:
+    """Print a neuron's registers around the step at which two runs part."""
+    if not first.around:
+        return
+    say(f"layer {first.layer}, neuron {first.neuron}: {' │ '.join(sides)}")
+    table = _table("", ("step", *_SYMBOLS.values()))
+    for moment in first.around:
+        cells = (_pair(getattr(moment, name)) for name in _SYMBOLS)
+        mark = " ◂" if moment.step == first.step else "  "
+        table.add_row(f"{moment.step}{mark}", *cells)
+    console.print(table)
+
+
+def _pair(values: tuple[Any, Any] | None) -> str:
+    if values is None:
+        return ""
+    ours, theirs = (f"{v:,}" if isinstance(v, int) else f"{v:.7g}" for v in values)
+    return f"{ours} │ {theirs}" if ours == theirs else f"[bold red]{ours} │ {theirs}[/]"
+
+
+def show_gap(gap: Gap) -> None:
+    """Print how far the integers are from the float network."""
+    columns = (
+        *("layer", "same\nspikes", "|ΔV|\nmean", "\nmax", "|ΔΘ|\nmean", "\nmax"),
+        *("rate\nfloat", "\nfixed", "silent\nfloat", "\nfixed", "satu-\nrated"),
+    )
+    table = _table(f"The gap, float ↔ fixed, {gap.samples} samples", columns)
+    for layer in gap.layers:
+        errors = [layer.v_error_mean, layer.v_error_max]
+        errors += [layer.theta_error_mean, layer.theta_error_max]
+        table.add_row(
+            str(layer.layer),
+            f"{layer.spike_agreement:.2%}",
+            *("" if error is None else f"{error:.2g}" for error in errors),
+            f"{layer.rate_float:.1%}",
+            f"{layer.rate_fixed:.1%}",
+            str(layer.silent_float),
+            str(layer.silent_fixed),
+            f"{layer.saturations:,}",
+        )
+    console.print(table)
+    colour = "green" if gap.prediction_agreement >= LEAST_AGREEMENT else "bold red"
+    line = f"same prediction: [{colour}]{gap.prediction_agreement:.2%}[/]"
+    if gap.accuracy_float is not None and gap.accuracy_fixed is not None:
+        line += f"   accuracy: float {gap.accuracy_float:.2%}, fixed {gap.accuracy_fixed:.2%}"
+    console.print(line)

@@ -1,0 +1,1 @@
+"""From trained floats to integers: reading the network, choosing formats, rounding."""

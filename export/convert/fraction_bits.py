@@ -1,0 +1,130 @@
+"""How many fractional bits V and Θ of a layer get: as many as are safe.
+
+The most for which :mod:`export.proof.bounds` proves that no register overflows, whatever the
+input. If
+those are few, or none, the most at which the calibration data leave a margin; the report then says
+that there is no proof.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from export import loihi2
+from export.checks import ModelError
+from export.model.network import CelifLayer
+from export.proof import bounds
+from export.proof.certificate import certify_layer
+from export.twin.scans import run_layer
+from export.twin.simulate import arriving_sums
+
+PROVEN_ENOUGH = 12
+"""Fractional bits from which on a proof is preferred to a larger, calibrated number."""
+
+FEW = 8
+"""Fractional bits below which networks were measured to lose their accuracy: a warning is due."""
+
+MARGIN = 2
+"""Room left above the largest state seen in calibration."""
+
+_OR_DATA = ", or pass calibration data"
+
+WithBits = Callable[[int], CelifLayer]
+"""Integers of a layer with F fractional bits, or ModelError if they do not fit."""
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """What reaches a layer: smallest and largest, and calibration data (batch, time, input)."""
+
+    range: tuple[int, int]
+    inputs: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the fractional bits of a layer were chosen."""
+
+    fraction_bits: int
+    proven: bool
+    largest_state: int
+    """Proven bound, or the largest state seen in calibration."""
+    verdict: str = "proven"
+    """Of a layer that is not proven: which register of which neuron, and what to change."""
+
+
+def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice]:
+    """Integers with as many fractional bits as are safe."""
+    proven = _proven(at, arriving)
+    calibrated = None
+    if arriving.inputs is not None and (proven is None or proven[1].fraction_bits < PROVEN_ENOUGH):
+        calibrated = _calibrated(at, arriving)
+    best = max(
+        (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
+    )
+    if best is None:
+        raise ModelError(
+            f"{name}: no number of fractional bits is safe; even with 0, "
+            f"{_why(at, 0, arriving)}{_OR_DATA if arriving.inputs is None else ''}"
+        )
+    if best[1].fraction_bits < FEW:
+        warnings.warn(
+            f"{name}: only {best[1].fraction_bits} fractional bits keep V and Θ within their "
+            f"registers, and networks need {FEW} or more; with {FEW}, {_why(at, FEW, arriving)}"
+            + (_OR_DATA if arriving.inputs is None else ""),
+            stacklevel=2,
+        )
+    return best
+
+
+def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[CelifLayer, Choice]:
+    """Integers with ``bits`` fractional bits, safe or not."""
+    layer = at(bits)
+    bound = bounds.worst_case(layer, *arriving.range)
+    verdict = "proven" if bound.safe else _why(at, bits, arriving)
+    return layer, Choice(bits, bound.safe, max(bound), verdict)
+
+
+def _why(at: WithBits, bits: int, arriving: Arriving) -> str:
+    """What is in the way of a proof, and what would move it."""
+    try:
+        layer = at(bits)
+    except ModelError as error:
+        return str(error)
+    tightest = certify_layer(layer, *arriving.range, layer.te.shape[1]).tightest
+    return f"{tightest}; {tightest.change}"
+
+
+def _proven(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | None:
+    for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
+        try:
+            layer = at(bits)
+        except ModelError:
+            if bits == 0:
+                raise
+            continue
+        bound = bounds.worst_case(layer, *arriving.range)
+        if bound.safe:
+            return layer, Choice(bits, True, max(bound))
+    return None
+
+
+def _calibrated(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | None:
+    assert arriving.inputs is not None
+    largest_input = max(map(abs, arriving.range))
+    for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
+        try:
+            layer = at(bits)
+        except ModelError:
+            continue
+        sums = arriving_sums(layer, arriving.inputs, largest_input)
+        run = run_layer(layer, sums, keep=True)
+        theta = 0 if run.theta is None else int(np.abs(run.theta).max())
+        peak = max(int(np.abs(run.v).max()), theta)
+        if peak * MARGIN <= loihi2.STATE_MAX:
+            return layer, Choice(bits, False, peak, _why(at, bits, arriving))
+    return None

@@ -1,0 +1,112 @@
+"""What an export chose and what it cost, layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.convert.fraction_bits import Choice
+from export.convert.round import FloatLayer, scales
+from export.loihi2 import DECAY_ONE, STATE_MAX
+from export.model.network import CelifLayer, Encoding
+
+
+def plain(value: int | np.ndarray) -> int | list[int]:
+    """An exponent, or exponents, for JSON."""
+    return value.tolist() if isinstance(value, np.ndarray) else int(value)
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """Formats and errors of a CE-LIF layer; errors are the largest, in the float's own unit."""
+
+    name: str
+    neurons: int
+    inputs: int
+    fraction_bits: int
+    proven: bool
+    """Whether saturation is excluded for every input, not only in calibration."""
+    verdict: str
+    """Where it is not: which register can overflow, and what to change."""
+    headroom_bits: float
+    """Bits between the largest state (proven, or seen) and the end of the register."""
+    weight_bits: int
+    te_bits: int
+    te_encoding: str
+    """``table``, ``packed`` or ``cosine``, see :mod:`export.model.te`."""
+    te_hold: int
+    weight_exp: int | list[int]
+    te_exp: int | list[int]
+    """Exponents: one for all, or one per output channel."""
+    bias_exp: int
+    weight_error: float
+    te_error: float
+    bias_error: float
+    alpha_error: float
+    beta_error: float
+    weight_bytes: int
+    te_bytes: int
+
+    @classmethod
+    def of(cls, layer: CelifLayer, values: FloatLayer, scale: float, choice: Choice) -> LayerReport:
+        """Compare a layer's integers with the floats they came from."""
+
+        def largest(integers: np.ndarray, unit: np.ndarray | float, floats: np.ndarray) -> float:
+            return float(np.abs(integers * unit - floats).max())
+
+        unit, te_unit = 1 / scales(layer.weight_exp, layer.weight.ndim), 1 / scales(layer.te_exp, 2)
+        worth = scale * values.input_unit * 2.0**layer.input_exp
+
+        return cls(
+            name=layer.name,
+            neurons=layer.neurons,
+            inputs=layer.inputs,
+            fraction_bits=layer.fraction_bits,
+            proven=choice.proven,
+            verdict=choice.verdict,
+            headroom_bits=float(np.log2(STATE_MAX / max(choice.largest_state, 1))),
+            weight_bits=layer.weight_bits,
+            te_bits=layer.te_bits,
+            te_encoding=layer.te_form.encoding,
+            te_hold=layer.te_form.hold,
+            weight_exp=plain(layer.weight_exp),
+            te_exp=plain(layer.te_exp),
+            bias_exp=layer.bias_exp,
+            weight_error=largest(layer.weight, unit, values.folded_weight(scale, layer.input_exp))
+            / worth,
+            te_error=largest(layer.te, te_unit, values.te),
+            bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
+            alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),
+            beta_error=abs(layer.beta_mant / DECAY_ONE - values.beta),
+            weight_bytes=layer.weight.size * layer.weight_bits // 8,
+            te_bytes=layer.te_form.bytes(layer.rows, layer.te.shape[1], layer.te_bits),
+        )
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """Outcome of :func:`export.to_netx`."""
+
+    path: Path
+    file_bytes: int
+    encoding: Encoding
+    layers: tuple[LayerReport, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether no register of any CE-LIF layer can saturate, whatever the input."""
+        return all(layer.proven for layer in self.layers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        code = self.encoding
+        return {
+            "path": str(self.path),
+            "file_bytes": self.file_bytes,
+            "proven": self.proven,
+            "input": {"scale": code.scale, "bits": code.bits, "signed": code.signed},
+            "layers": [asdict(layer) for layer in self.layers],
+        }

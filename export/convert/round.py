@@ -1,0 +1,261 @@
+"""From float values to the integers of a layer, once its formats are known.
+
+Every rounding of the project is here: weights, TE, biases, thresholds and decays go to the nearest
+integer, halves to the even one, and are clipped to their bits. Which formats to take is the
+business of :mod:`export.convert.choose`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from export import loihi2
+from export.checks import ModelError
+from export.convert import rules
+from export.model import te
+from export.model.geometry import Geometry
+from export.model.input_coding import Encoding
+from export.model.network import CelifLayer, ReadoutLayer
+from export.model.te import Cosine, Form, Table
+from training.slayer.mantissa import EXPONENT_MAX, mantissa_max
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatLayer:
+    """Float values of a CE-LIF layer; weights as :class:`export.model.layer.Layer` has them."""
+
+    name: str
+    weight: np.ndarray
+    bias: np.ndarray
+    te: np.ndarray
+    """(row, step)."""
+    turns: np.ndarray | None = None
+    """Of a generated cosine, turns a step of each row; ``te`` is what they make of it."""
+    table: int = 0
+    """Which of the network's encodings ``te`` is; layers that share one share its exponents."""
+    alpha: float
+    beta: float
+    theta0: float
+    lag: int
+    delay_shift: bool
+    weight_bits: int | None = None
+    """Of a block, which rounds its weights itself; otherwise as many as are asked for."""
+    geometry: Geometry | None = None
+    weight_rec: np.ndarray | None = None
+    delay: np.ndarray | None = None
+    input_unit: float = 1.0
+    """What one unit of an input is worth, beside the network's own scale: of a graded message."""
+
+    def input_exp(self, scale: float) -> int:
+        """By how many bits inputs are finer than the layer's own spikes.
+
+        Only where there are such: alone, a fine input is a matter of the weights' exponent.
+        """
+        if self.weight_rec is None:
+            return 0
+        finer = -round(math.log2(scale * self.input_unit))
+        return min(max(finer, 0), loihi2.MESSAGE_BITS_MAX)
+
+    def folded_weight(self, scale: float, input_exp: int) -> np.ndarray:
+        """Weights for inputs in units of ``scale``, as they become mantissas."""
+        return self.weight * (scale * self.input_unit * 2.0**input_exp)
+
+    def weight_rows(self, scale: float) -> np.ndarray:
+        """All weights that share an exponent, (row, …), for inputs in units of ``scale``."""
+        rows = self.folded_weight(scale, self.input_exp(scale)).reshape(len(self.weight), -1)
+        return rows if self.weight_rec is None else np.hstack([rows, self.weight_rec])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFormat:
+    """Formats of a CE-LIF layer's integers."""
+
+    weight_bits: int
+    weight_exp: int | np.ndarray
+    te_bits: int
+    te_exp: int | np.ndarray
+    te_form: Table | np.ndarray
+    """How a table is kept, or the quarter of a wave that a cosine is generated from."""
+    fraction_bits: int
+    bias_exp: int
+    input_exp: int = 0
+
+    @classmethod
+    def of(cls, layer: CelifLayer) -> LayerFormat:
+        """The formats that a layer has."""
+        return cls(
+            weight_bits=layer.weight_bits,
+            weight_exp=layer.weight_exp,
+            te_bits=layer.te_bits,
+            te_exp=layer.te_exp,
+            te_form=form.wave if isinstance(form := layer.te_form, Cosine) else form,
+            fraction_bits=layer.fraction_bits,
+            bias_exp=layer.bias_exp,
+            input_exp=layer.input_exp,
+        )
+
+
+def require_finite(owner: str, name: str, values: np.ndarray, remedy: str) -> None:
+    """Refuse NaN and infinity by the place they stand at."""
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        found = f"{values[tuple(bad[0])]} at {tuple(bad[0].tolist())} and {len(bad) - 1} more"
+        raise ModelError.about(owner, name, "finite numbers", found, remedy)
+
+
+def scales(exp: int | np.ndarray, ndim: int) -> np.ndarray:
+    """2^exp for all, or for each of the first of ``ndim`` axes."""
+    powers = 2.0 ** np.asarray(exp, np.float64)
+    return powers.reshape(-1, *(1,) * (ndim - 1)) if powers.ndim else powers
+
+
+def mantissas(values: np.ndarray, exp: int | np.ndarray, bits: int) -> np.ndarray:
+    """Integers nearest to values · 2^exp, clipped to ``bits`` bits; exp for all or per row."""
+    limit = mantissa_max(bits)
+    scaled = values * scales(exp, values.ndim)
+    return np.clip(np.rint(scaled), -limit, limit).astype(np.int64)
+
+
+def encode_te(values: FloatLayer, form: LayerFormat) -> tuple[np.ndarray, Form]:
+    """Mantissas (row, step) of a layer's TE, and the form that keeps them."""
+    steps = values.te.shape[1]
+    if not isinstance(form.te_form, Table):
+        if values.turns is None:
+            raise ModelError.about(values.name, "te", "cosines, as its format generates", "a table")
+        cosine = Cosine(te.increments(values.turns), form.te_form)
+        return cosine.decode(cosine.increment, steps), cosine
+    means = te.block_means(values.te, form.te_form.hold)
+    columns = mantissas(means, form.te_exp, form.te_bits)
+    return form.te_form.held(columns, steps), form.te_form
+
+
+def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.ndarray:
+    """Integers nearest to bias · 2^(F − bias_exp), clipped to Loihi's 13 bits."""
+    whole = np.rint(bias * 2.0 ** (fraction_bits - bias_exp))
+    return np.clip(whole, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX).astype(np.int64)
+
+
+def decay_mantissa(owner: str, name: str, value: float) -> int:
+    """12-bit mantissa of a decay below one."""
+    mant = round(value * loihi2.DECAY_ONE)
+    if not 0 <= mant < loihi2.DECAY_ONE:
+        largest = 1 - 0.5 / loihi2.DECAY_ONE
+        raise ModelError(f"{owner} {name}: expected 0 up to {largest:.5f}, got {value}")
+    return mant
+
+
+def integer_layer(values: FloatLayer, scale: float, form: LayerFormat) -> CelifLayer:
+    """Integers of a layer in given formats, for inputs in units of ``scale``."""
+    table, te_form = encode_te(values, form)
+    own = values.weight_rec
+    return CelifLayer(
+        name=values.name,
+        weight=mantissas(
+            values.folded_weight(scale, form.input_exp), form.weight_exp, form.weight_bits
+        ),
+        input_exp=form.input_exp,
+        geometry=values.geometry,
+        weight_rec=None if own is None else mantissas(own, form.weight_exp, form.weight_bits),
+        lag=values.lag,
+        delay_shift=values.delay_shift,
+        delay=values.delay,
+        te=table,
+        te_form=te_form,
+        te_exp=form.te_exp,
+        te_bits=form.te_bits,
+        weight_exp=form.weight_exp,
+        weight_bits=form.weight_bits,
+        fraction_bits=form.fraction_bits,
+        alpha_mant=decay_mantissa(values.name, "alpha", values.alpha),
+        beta_mant=decay_mantissa(values.name, "beta", values.beta),
+        theta0_int=round(values.theta0 * 2.0**form.fraction_bits),
+        bias_mant=bias_mantissas(values.bias, form.fraction_bits, form.bias_exp),
+        bias_exp=form.bias_exp,
+    )
+
+
+def requantise(values: FloatLayer, layer: CelifLayer, scale: float) -> CelifLayer:
+    """Integers of a layer's new values in the formats that ``layer`` has."""
+    return integer_layer(values, scale, LayerFormat.of(layer))
+
+
+def requantise_readout(weight: np.ndarray, bias: np.ndarray, layer: ReadoutLayer) -> ReadoutLayer:
+    """Integers of a readout's new values in the formats that ``layer`` has."""
+    return replace(
+        layer,
+        weight=mantissas(weight, layer.weight_exp, layer.weight_bits),
+        bias=np.rint(bias * 2.0**layer.weight_exp).astype(np.int64),
+    )
+
+
+def integer_readout(
+    name: str,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    lag: int,
+    bits: int,
+    steps: int,
+    rule: str = "max",
+) -> ReadoutLayer:
+    """Integers of the linear readout; the bias has the exponent of the weights.
+
+    That exponent is the rule's or, if it is too large, the largest whose sums stay within the
+    readout's register for ``steps`` steps.
+    """
+    best = rules.RULES[rule](weight, bits) if weight.any() else EXPONENT_MAX
+    for exp in range(best, -EXPONENT_MAX - 1, -1):
+        whole = np.rint(bias * 2.0**exp)
+        if np.abs(whole).max() > loihi2.READOUT_MAX:
+            continue
+        readout = ReadoutLayer(
+            name=name,
+            weight=mantissas(weight, exp, bits),
+            lag=lag,
+            delay_shift=False,
+            weight_exp=exp,
+            weight_bits=bits,
+            bias=whole.astype(np.int64),
+        )
+        if readout.worst_case(steps) <= loihi2.READOUT_MAX:
+            return readout
+    raise ModelError.about(
+        name, "bias", "sums that fit into 32 bits", f"|b| up to {np.abs(bias).max():g}"
+    )
+
+
+def choose_encoding(
+    x: np.ndarray, bits: int, permutation: np.ndarray | None = None, whole: bool = False
+) -> Encoding:
+    """Encoding of inputs like ``x`` with at most ``bits`` bits; exact where x lies on a grid.
+
+    With ``whole``, x must be whole numbers, and stays what it is.
+    """
+    if not 1 <= bits <= loihi2.MESSAGE_BITS_MAX:
+        raise ModelError(f"input_bits: expected 1..{loihi2.MESSAGE_BITS_MAX}, got {bits}")
+    signed, largest = bool(x.min() < 0), float(np.abs(x).max()) or 1.0
+    levels = (1 << bits) - 1
+    if whole:
+        if largest > levels or not np.array_equal(x, np.rint(x)):
+            raise ModelError(
+                f"calibration: expected whole numbers up to {levels}, because the first block is a "
+                f"CUBA one, got {x.min():g}..{x.max():g}; encode the data as spikes"
+            )
+        levels = int(largest)
+    else:
+        levels = _grid(np.unique(x) / largest, levels)
+    return Encoding(x.shape[1], largest / levels, levels.bit_length(), signed, permutation)
+
+
+def _grid(values: np.ndarray, levels: int) -> int:
+    """Fewest levels that hold all of ``values`` in −1..1, or ``levels`` if none up to it do."""
+    # 0, 1/16, … becomes 16 levels, not 255. Most grids are ruled out by a few of the values.
+    few = values[:: -(-len(values) // 64)]
+
+    def holds(grid: int, some: np.ndarray) -> bool:
+        return bool(np.abs(some * grid - np.rint(some * grid)).max() < 1e-4)
+
+    fits = (g for g in range(1, levels + 1) if holds(g, few) and holds(g, values))
+    return next(fits, levels)

@@ -1,0 +1,77 @@
+"""How a float input becomes graded spikes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from export import checks, loihi2
+from export.checks import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """Samples are permuted in time, divided by ``scale``, rounded and clipped.
+
+    ``bits`` is the magnitude's width; with ``signed``, values below zero are allowed.
+    """
+
+    channels: int
+    scale: float
+    bits: int
+    signed: bool
+    permutation: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        checks.integer("input", "channels", self.channels, 1, 1 << 20)
+        checks.integer("input", "bits", self.bits, 1, loihi2.MESSAGE_BITS_MAX)
+        if not (np.isfinite(self.scale) and self.scale > 0):
+            raise ModelError.about("input", "scale", "a positive number", self.scale)
+        order = self.permutation
+        if order is not None and not np.array_equal(np.sort(order), np.arange(order.size)):
+            raise ModelError.about(
+                "input", "permutation", "every step 0..T−1 exactly once", f"{order.size} others"
+            )
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Smallest and largest graded spike."""
+        high = (1 << self.bits) - 1
+        return (-high if self.signed else 0), high
+
+    @property
+    def message_bits(self) -> int:
+        """Lava's ``num_message_bits``: 0 for plain spikes, which any nonzero value is."""
+        return 0 if self.range == (0, 1) else self.bits
+
+    def encode(self, x: np.ndarray, steps: int) -> np.ndarray:
+        """Graded spikes of ``x``; see :meth:`export.model.network.FixedNetwork.encode`."""
+        x = np.asarray(x)
+        if x.ndim != 3 or x.shape[1] != self.channels or not 1 <= x.shape[2] <= steps:
+            raise ModelError(
+                f"input: expected (batch, {self.channels}, time) with 1..{steps} "
+                f"time steps, got shape {x.shape}; time is the last axis; shorten longer samples, "
+                "or export a network with more steps"
+            )
+        if len(x) == 0:
+            raise ModelError(f"input: expected at least one sample, got shape {x.shape}")
+        low, high = self.range
+        if np.issubdtype(x.dtype, np.integer) or x.dtype == bool:
+            if x.min() < low or x.max() > high:
+                raise ModelError(
+                    f"input: expected integers in {low}..{high}, got {x.min()}..{x.max()}; "
+                    "pass floats to have them scaled and clipped"
+                )
+            return x.astype(np.int32)
+        if not np.isfinite(x).all():
+            raise ModelError("input: expected finite numbers, got NaN or infinity")
+        if self.permutation is not None:
+            if x.shape[2] != steps:
+                raise ModelError(
+                    f"input: expected {steps} time steps, because the network permutes them, "
+                    f"got {x.shape[2]}"
+                )
+            x = x[:, :, self.permutation]
+        graded = np.clip(np.rint(x / self.scale), low, high)
+        return np.ascontiguousarray(graded.astype(np.int32))

@@ -1,0 +1,175 @@
+"""What every layer has: synapses, and a place in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from export import checks, loihi2
+from export.checks import ModelError
+from export.model import geometry as synapses
+from export.model.geometry import Geometry, Shape
+from training.slayer.mantissa import mantissa_max
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layer:
+    """Synapses and place in time of a layer.
+
+    Attributes
+    ----------
+    weight
+        (neuron, input), or, with ``geometry``, kernels (out channel, in channel, height, width).
+    weight_rec
+        Of a recurrent layer, (neuron, neuron): the spikes of step k reach its own neurons at
+        step k + 1, whatever the delays of its output.
+    lag
+        d of the time index k = (time_step − 1 − d) mod P: the synapses before the layer, less the
+        shifted blocks before it.
+    delay_shift
+        Whether the layer's output moves one step later, as SLAYER's blocks do.
+    delay
+        By how many further steps the output of each row moves, or None.
+    input_exp
+        An input of m counts as m · 2^−input_exp beside the layer's own spikes and its weights; 0
+        for spikes.
+    """
+
+    name: str
+    weight: np.ndarray
+    geometry: Geometry | None = None
+    weight_rec: np.ndarray | None = None
+    lag: int
+    delay_shift: bool
+    delay: np.ndarray | None = None
+    input_exp: int = 0
+
+    kind: ClassVar[str] = ""
+    sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
+    """By how many bits Lava shifts a synaptic sum up in 32 bits."""
+    output_range: ClassVar[tuple[int, int]] = (0, 1)
+    """Smallest and largest value that a neuron sends."""
+    output_exp: ClassVar[int] = 0
+    """An output of m stands for m · 2^−output_exp."""
+
+    def __post_init__(self) -> None:
+        checks.array(self.name, "weight", self.weight, 2 if self.geometry is None else 4)
+        if self.geometry is not None:
+            self.geometry.check(self.name, self.weight)
+        checks.integer(self.name, "lag", self.lag, 1, 1 << 16)
+        if self.weight_rec is not None:
+            self._check_recurrence(self.weight_rec)
+        if self.delay is not None:
+            self._per_row("delay", self.delay, 0, loihi2.DELAY_MAX)
+        checks.integer(self.name, "input_exp", self.input_exp, 0, loihi2.MESSAGE_BITS_MAX)
+
+    def _check_recurrence(self, weight: np.ndarray) -> None:
+        if self.geometry is not None:
+            raise ModelError.about(self.name, "weight_rec", "none with a convolution", "some")
+        square = (self.neurons, self.neurons)
+        if weight.shape != square:
+            raise ModelError.about(self.name, "weight_rec", f"shape {square}", weight.shape)
+
+    @property
+    def rows(self) -> int:
+        """Output channels: rows of weights, of TE, of biases."""
+        return self.weight.shape[0]
+
+    @property
+    def positions(self) -> int:
+        """Neurons that share a row: 1, or the pixels of a convolution's output."""
+        return self.neurons // self.rows
+
+    @property
+    def neurons(self) -> int:
+        """Number of outputs."""
+        return self.weight.shape[0] if self.geometry is None else self.output_shape.size
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return self.weight.shape[1] if self.geometry is None else self.geometry.input_shape.size
+
+    @property
+    def output_shape(self) -> Shape:
+        """Channels, height and width of the output."""
+        if self.geometry is None:
+            return Shape(self.rows, 1, 1)
+        return self.geometry.output_shape(self.weight)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """The weights as one matrix (neuron, input), whatever their geometry."""
+        return synapses.matrix(self.weight, self.geometry)
+
+    @property
+    def sum_exp(self) -> int:
+        """By how many bits the synapses from the layer before shift their sums right, down."""
+        return 0
+
+    @property
+    def own_shift(self) -> int:
+        """By how many bits a recurrent layer's own sums are shifted left, or right if negative.
+
+        They then have the unit of the others, to which they are added.
+        """
+        return self.input_exp - self.sum_exp
+
+    @property
+    def late(self) -> np.ndarray:
+        """By how many steps the output of each neuron moves."""
+        delay = np.zeros(self.rows, np.int64) if self.delay is None else self.delay
+        return self.spread(delay + int(self.delay_shift))
+
+    @property
+    def gap(self) -> int:
+        """Silent steps that have to follow a sample, for no spike to reach the next one."""
+        return max(int(self.late.max()), int(self.weight_rec is not None))
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """What each row has, for each neuron."""
+        return values if self.positions == 1 else np.repeat(values, self.positions, axis=0)
+
+    def extremes(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest synaptic sum of every neuron, for inputs in ``low``..``high``."""
+        least, most = synapses.extremes(self.weight, self.geometry, low, high)
+        if self.weight_rec is not None:
+            own = synapses.extremes(self.weight_rec, None, *self.output_range)
+            least, most = least + (own[0] << self.input_exp), most + (own[1] << self.input_exp)
+        return least, most
+
+    def arriving(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value that reaches every neuron: sums, shifted by the synapses."""
+        least, most = synapses.extremes(self.weight, self.geometry, low, high)
+        least, most = least >> self.sum_exp, most >> self.sum_exp
+        if self.weight_rec is not None:
+            own = synapses.extremes(self.weight_rec, None, *self.output_range)
+            least, most = least + self.own(own[0]), most + self.own(own[1])
+        return least, most
+
+    def own(self, sums: np.ndarray) -> np.ndarray:
+        """What the sums of a recurrent layer's own spikes add to those from the layer before."""
+        return sums << self.own_shift if self.own_shift > 0 else sums >> -self.own_shift
+
+    def largest_sum(self, largest_input: int) -> int:
+        """Largest |sum|, partial or whole, of inputs up to ±``largest_input``."""
+        _, most = synapses.extremes(np.abs(self.weight), self.geometry, 0, largest_input)
+        if self.weight_rec is not None:
+            most = most + (np.abs(self.weight_rec).sum(1) << self.input_exp)
+        return int(most.max())
+
+    def _per_row(self, field: str, value: np.ndarray, low: int, high: int) -> None:
+        checks.per_neuron(self.name, field, value, 1, self.rows)
+        checks.integers(self.name, field, value, low, high)
+
+    def _check_weights(self, low: int, high: int) -> None:
+        checks.integers(self.name, "weight", self.weight, low, high)
+        if self.weight_rec is not None:
+            checks.integers(self.name, "weight_rec", self.weight_rec, low, high)
+
+    def _check_mantissas(self, bits: int) -> None:
+        checks.integer(self.name, "weight_bits", bits, loihi2.WEIGHT_BITS_MIN, loihi2.WEIGHT_BITS)
+        limit = mantissa_max(bits)
+        self._check_weights(-limit, limit)

@@ -1,0 +1,1 @@
+"""Bounds of every register for every possible input, and attacks that try to reach them."""

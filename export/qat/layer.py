@@ -1,0 +1,166 @@
+"""One CE-LIF layer of quantisation-aware training: the integer scan forward, trainable.
+
+The forward pass takes the integers of :class:`export.model.network.CelifLayer`, made from the
+present float
+parameters, and runs the twin's scan on them. The backward pass goes straight through every
+rounding and takes the float recurrence's gradient at the integer states, in float units.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from export.convert.round import scales
+from export.loihi2 import DECAY_ONE
+from export.model.network import CelifLayer
+from export.twin.scans import Run, run_layer
+from export.twin.simulate import exact_type
+from training.dynamics import Params
+from training.kernels import fused, recurrent
+
+
+class Part(NamedTuple):
+    """The float tensors behind a layer's integers, for their gradients."""
+
+    weight: torch.Tensor
+    """As the layer has it: a matrix, or kernels."""
+    bias: torch.Tensor
+    te: torch.Tensor
+    """(row, step), of at least as many rows and steps as are used."""
+    scale: float
+    """What one unit of an input is worth."""
+    width: float
+    """Of the surrogate gradient."""
+    weight_rec: torch.Tensor | None = None
+    """(to, from), of a recurrent layer."""
+
+
+class Rounded(torch.autograd.Function):
+    """``rounded`` in place of ``value``; the gradient goes straight through, times ``scale``."""
+
+    @staticmethod
+    def forward(ctx: Any, value: torch.Tensor, rounded: torch.Tensor, scale: Any) -> torch.Tensor:
+        ctx.scale = scale
+        return rounded
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return grads[0] * ctx.scale, None, None
+
+
+class _IntegerScan(torch.autograd.Function):
+    """The integer scan forward, the float recurrence's gradient at its states backward.
+
+    Memory is (batch, time, neuron). ``te``, ``bias`` and the recurrent weights are there for their
+    gradients: the scan takes their mantissas from ``layer``.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        sums: torch.Tensor,
+        own: torch.Tensor | None,
+        bias: torch.Tensor,
+        te: torch.Tensor,
+        layer: CelifLayer,
+        width: float,
+        runs: list[Run],
+    ) -> torch.Tensor:
+        run = run_layer(layer, sums.detach().numpy(), keep=True)
+        assert run.theta is not None  # as every CELIF layer's run
+        runs.append(run)
+        unit, spikes = 2.0**-layer.fraction_bits, torch.from_numpy(run.spikes).float()
+        v, theta = (torch.from_numpy(state * unit).float() for state in (run.v, run.theta))
+        inside = (v - theta).abs() < width
+        flags = inside.byte() | spikes.byte() << 1
+        te_unit = 2.0 ** -layer.te_shift.astype(np.float64)
+        table = layer.spread((layer.te[:, : sums.shape[1]].T * te_unit).T)
+        # What one unit of what arrives adds to V.
+        shift = layer.spread(layer.shift - layer.fraction_bits)
+        ctx.unit = torch.from_numpy(2.0 ** shift.astype(np.float64)).float()
+        ctx.params = Params(layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, 0.0)
+        ctx.dtype, ctx.recurrent = sums.dtype, layer.weight_rec is not None
+        rounded = torch.from_numpy(np.ascontiguousarray(table.T).astype(np.float32))
+        weights = []
+        if layer.weight_rec is not None:
+            values = layer.weight_rec / scales(layer.weight_exp, 2)
+            weights = [torch.from_numpy(values.astype(np.float32)), spikes]
+        ctx.save_for_backward(rounded, v, flags, *weights)
+        return spikes
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        te, v, flags, *own = ctx.saved_tensors
+        p, grad_own = ctx.params.cast(np.float32), None
+        if ctx.recurrent:
+            weight, spikes = own
+            found = recurrent.gradients(grads[0], weight, te, v, flags, spikes, p)
+            current, grad_own, bias, table = found
+        else:
+            current, bias, table = fused.gradients(grads[0], te, v, flags, p)
+        arrived = (current * ctx.unit).to(ctx.dtype)
+        return arrived, grad_own, bias, table, None, None, None
+
+
+def scan(
+    layer: CelifLayer, part: Part, inputs: torch.Tensor, largest: int, runs: list[Run]
+) -> torch.Tensor:
+    """Spikes (batch, time, neuron) of whole-numbered ``inputs`` (batch, time, input).
+
+    Parameters
+    ----------
+    layer, part
+        Integers, and the tensors that they were made of.
+    largest
+        Largest magnitude of an input.
+    runs
+        Gets the states of the scan.
+    """
+    sums = _sums(layer, part, inputs, exact_type(layer, largest))
+    if layer.sum_exp:
+        unit = 2.0**-layer.sum_exp
+        sums = Rounded.apply(sums, torch.floor(sums.detach() * unit), unit)
+    te = part.te[: layer.rows, : inputs.shape[1]]
+    if layer.te_form.hold > 1:
+        te = held(te, layer.te_form.hold)
+    # A convolution's pixels share the rows of their channel.
+    te, bias = (rows.repeat_interleave(layer.positions, 0) for rows in (te, part.bias))
+    return _IntegerScan.apply(sums, part.weight_rec, bias, te.t(), layer, part.width, runs)
+
+
+def _sums(layer: CelifLayer, part: Part, inputs: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Exact sums of mantissas times inputs, differentiable in the weights behind them."""
+    whole = torch.from_numpy(layer.weight.astype(np.float32))
+    fine = part.scale * 2.0**layer.input_exp
+    unit = torch.as_tensor(fine * scales(layer.weight_exp, layer.weight.ndim)).float()
+    weight, g = Rounded.apply(part.weight, whole, unit).to(dtype), layer.geometry
+    if g is None:
+        return inputs.to(dtype) @ weight.t()
+    images = inputs.to(dtype).reshape(-1, *g.input_shape)
+    made = F.conv2d(images, weight, None, g.stride, g.padding, g.dilation, g.groups)
+    return made.reshape(*inputs.shape[:2], -1)
+
+
+def late(spikes: torch.Tensor, steps: np.ndarray) -> torch.Tensor:
+    """:func:`export.model.geometry.sent`, differentiable in the spikes (batch, time, neuron)."""
+    if not steps.any():
+        return spikes
+    columns = []
+    for train, delay in zip(spikes.unbind(2), steps.tolist(), strict=True):
+        kept = train[:, : max(train.shape[1] - delay, 0)]
+        columns.append(F.pad(kept, (train.shape[1] - kept.shape[1], 0)))
+    return torch.stack(columns, 2)
+
+
+def held(te: torch.Tensor, hold: int) -> torch.Tensor:
+    """A table (row, step) with the mean of every ``hold`` steps at each of them, differentiable."""
+    column = torch.arange(te.shape[1], device=te.device) // hold
+    counts = torch.bincount(column)
+    means = te.new_zeros(len(te), len(counts)).index_add(1, column, te) / counts
+    return means[:, column]

@@ -1,0 +1,197 @@
+"""Quantisation-aware training: the forward pass is the integer one, exactly.
+
+:func:`quantize` fixes the formats (exponents, fractional bits, input encoding) as
+:func:`export.to_netx` chooses them and returns a module with the network's float parameters. Its
+forward pass rounds them to mantissas and runs the twin's integer scan, see
+:mod:`export.qat.layer`.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from export.convert.float_network import Stack, network_stack, requantise_all
+from export.convert.formats import Formats
+from export.convert.from_blocks import members
+from export.model import geometry
+from export.model.network import CelifLayer, FixedNetwork
+from export.model.trace import Trace
+from export.qat.block_parts import BlockLayers, Runner
+from export.qat.checkpoint import described, from_letters
+from export.qat.file_layers import FileLayers
+from export.qat.layer import Part, Rounded, late, scan
+from export.twin.scans import Run, run_layer
+from export.twin.simulate import arriving_sums
+from training import checkpoint
+from training.network.network import Network
+
+
+class QuantizedNetwork(nn.Module):
+    """A network whose forward pass computes what its export will; see :func:`quantize`.
+
+    ``net`` holds the float parameters, which an optimiser trains; ``formats`` the formats of the
+    integers and the decays, thresholds and delays, which stay as they were chosen.
+    """
+
+    def __init__(self, net: Network | BlockLayers | FileLayers, formats: FixedNetwork) -> None:
+        super().__init__()
+        self.net, self.formats = net, formats
+
+    @classmethod
+    def of(cls, fixed: FixedNetwork) -> QuantizedNetwork:
+        """The network of a file, with the floats that its integers stand for."""
+        return cls(FileLayers(fixed), fixed)
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any] | None:
+        """What a checkpoint keeps to build this network anew; None for one of blocks."""
+        return described(self.net.config, self.formats) if isinstance(self.net, Network) else None
+
+    def stack(self) -> Stack:
+        """The present values, layer by layer."""
+        net = self.net
+        return network_stack(net) if isinstance(net, Network) else net.stack(self.formats)
+
+    def fixed(self) -> FixedNetwork:
+        """The integers that the present parameters stand for."""
+        new = requantise_all(self.stack(), self.formats)
+        return replace(new, layers=tuple(map(_same_dynamics, new.layers, self.formats.layers)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits (batch, classes) of ``x`` (batch, channel, time): the integers' sums, scaled.
+
+        Without a readout, the firing rates of a ``Network``'s last layer, or what the last of a
+        stack of blocks sends, (batch, …, time).
+        """
+        sent, fixed = self._scan(x, [])
+        if fixed.readout is None:
+            if isinstance(self.net, Network):
+                return sent.sum(1) / sent.shape[1]
+            last = fixed.layers[-1]
+            shape = last.output_shape if last.geometry is not None else (last.neurons,)
+            return sent.transpose(1, 2).reshape(len(sent), *shape, -1) * 2.0**-last.output_exp
+        form, linear = fixed.readout, self.net.readout
+        assert linear is not None  # or the file would have no readout
+        unit = 2.0**-form.weight_exp
+        weight = Rounded.apply(linear.weight, _tensor(form.weight * unit), 1.0)
+        logits = sent.sum(1) / sent.shape[1] @ weight.t()
+        if linear.bias is None:
+            return logits
+        return logits + Rounded.apply(linear.bias, _tensor(form.bias * unit), 1.0)
+
+    @torch.no_grad()
+    def trace(self, x: torch.Tensor) -> Trace:
+        """Every state of the forward pass, as :func:`export.simulate` gives them."""
+        runs: list[Run] = []
+        sent, fixed = self._scan(x, runs, integers=True)
+        logits = sent.sum(1, dtype=torch.float64).numpy().astype(np.int64)
+        if fixed.readout is not None:
+            logits = logits @ fixed.readout.weight.T + fixed.readout.bias * sent.shape[1]
+
+        def states(name: str) -> list[Any]:
+            found = [getattr(run, name) for run in runs]
+            return [
+                None if each is None else each.astype(np.int32).transpose(0, 2, 1) for each in found
+            ]
+
+        return Trace(logits, states("spikes"), states("v"), states("theta"))
+
+    def _scan(
+        self, x: torch.Tensor, runs: list[Run], integers: bool = False
+    ) -> tuple[torch.Tensor, FixedNetwork]:
+        """What the last layer sends, (batch, time, neuron), and the integers that gave it.
+
+        SLAYER's blocks run as they are, whose forward pass is the integer one and trainable, or
+        else as their ``integers``.
+        """
+        fixed = self.fixed()
+        graded = fixed.encode(x.detach().numpy())
+        h = torch.from_numpy(graded.astype(np.float32)).transpose(1, 2)
+        largest = max(map(abs, fixed.encoding.range))
+        for layer, part in zip(fixed.layers, self._parts(), strict=True):
+            if isinstance(layer, CelifLayer):
+                assert isinstance(part, Part)
+                h = late(scan(layer, part, h, largest, runs), layer.late)
+            elif integers or part is None:
+                sums = arriving_sums(layer, h.detach().numpy(), largest)
+                runs.append(run_layer(layer, sums, keep=True))
+                h = torch.from_numpy(geometry.sent(runs[-1].spikes, layer.late)).float()
+            else:
+                assert not isinstance(part, Part)
+                h = part(h)
+            largest = max(map(abs, layer.output_range))
+        return h, fixed
+
+    def _parts(self) -> Iterator[Part | Runner | None]:
+        """The float tensors of every layer, or how one of SLAYER's runs."""
+        net = self.net
+        if isinstance(net, FileLayers):
+            yield from net.parts()
+        elif isinstance(net, BlockLayers):
+            yield from net.parts(self.formats)
+        else:
+            scale, width = self.formats.encoding.scale, net.config["width"]
+            for i, layer in enumerate(net.spiking_layers):
+                own = net.recurrent_layer(i)
+                bias = layer.bias if own is None else layer.bias + own.bias
+                feedback = None if own is None else own.weight
+                yield Part(layer.weight, bias, net.te_table, scale, width, feedback)
+                scale = 1.0
+
+
+def _tensor(values: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(values.astype(np.float32))
+
+
+def _same_dynamics(new: Any, form: Any) -> Any:
+    """A layer with the decays and the threshold of its format: training leaves them alone."""
+    if not isinstance(form, CelifLayer):
+        return new
+    names = ("alpha_mant", "beta_mant", "theta0_int")
+    return replace(new, **{name: getattr(form, name) for name in names})
+
+
+def build(net: dict[str, Any], formats: str) -> QuantizedNetwork:
+    """A network as its ``config`` describes it."""
+    return QuantizedNetwork(Network(**net), from_letters(formats))
+
+
+checkpoint.BUILDERS[QuantizedNetwork.__name__] = build
+
+
+def quantize(
+    net: Network | nn.Module | Iterable[nn.Module],
+    calibration: torch.Tensor | np.ndarray,
+    **formats: Any,
+) -> QuantizedNetwork:
+    """Make a trained network quantisation-aware, to be trained further.
+
+    Parameters
+    ----------
+    net
+        A float network, or a stack of blocks as :func:`export.to_netx` takes it; a copy of it is
+        trained.
+    calibration, **formats
+        As in :func:`export.to_netx`, which chooses formats in the same way.
+
+    Returns
+    -------
+    QuantizedNetwork
+        :func:`export.to_netx` exports it with the very integers that its forward pass uses.
+    """
+    from export.exporter import convert  # which imports this module, to export such networks
+
+    _, fixed, _ = convert(net, calibration, Formats(**formats))
+    if isinstance(net, Network):
+        return QuantizedNetwork(copy.deepcopy(net), fixed)
+    blocks = BlockLayers(*copy.deepcopy(members(net)))
+    blocks.show(torch.as_tensor(calibration[:1], dtype=torch.float32))
+    return QuantizedNetwork(blocks, fixed)

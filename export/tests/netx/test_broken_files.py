@@ -1,0 +1,93 @@
+"""Files that are broken as a whole: cut short, of another kind, with layers missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from export import NetxError, read_netx, write_netx
+from export.tests.netx.test_hostile_files import put, refusal
+from export.tests.strategies import rich_network
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A sound file with every dataset that there is."""
+    path = tmp_path / "net.net"
+    write_netx(rich_network(), path)
+    return path
+
+
+def test_truncated_file_is_refused(path):
+    path.write_bytes(path.read_bytes()[:-100])
+    error = refusal(path)
+    assert error.dataset == "/"
+    assert "unreadable as HDF5" in error.found
+
+
+def test_other_kind_of_file_is_refused(path):
+    path.write_text("not HDF5 at all")
+    assert "unreadable as HDF5" in refusal(path).found
+
+
+def test_missing_file_is_refused(tmp_path):
+    assert "no such file; export one with to_netx" in refusal(tmp_path / "none.net").found
+
+
+def test_stock_file_is_told_what_it_is(path):
+    with h5py.File(path, "a") as f:
+        del f["celif"]
+    error = refusal(path)
+    assert error.dataset == "/celif"
+    assert "only to_netx can write" in error.found
+    with h5py.File(path, "a") as f:
+        for i in range(len(f["layer"])):
+            del f[f"layer/{i}/neuron/type"]
+            f[f"layer/{i}/neuron/type"] = np.bytes_("CUBA")
+    assert "stock netx file; load it with lava_procs.Network" in refusal(path).found
+
+
+def test_file_without_layers_is_refused(path):
+    with h5py.File(path, "a") as f:
+        del f["layer"]
+        f.create_group("layer")
+    assert refusal(path).dataset == "/layer"
+
+
+def test_gap_in_the_layers_is_named(path):
+    with h5py.File(path, "a") as f:
+        f.move("layer/2", "layer/3")
+    assert refusal(path).dataset == "/layer/2/type"
+
+
+def test_readout_before_the_last_layer_is_named(path):
+    with h5py.File(path, "a") as f:
+        f.copy("layer/2", "layer/3")
+    error = refusal(path)
+    assert (error.dataset, error.expected) == ("/layer/2/neuron/type", "a readout only last")
+
+
+def test_refused_file_is_closed(path):
+    put(path, "/celif/steps", None)
+    with pytest.raises(NetxError) as caught:
+        read_netx(path)
+    with h5py.File(path, "a") as f:  # fails while anyone holds it open for reading
+        f["celif/steps"] = 4
+    assert caught.value.dataset == "/celif/steps"  # the traceback, and all in it, is alive
+    read_netx(path)
+
+
+def test_flipped_bytes_give_our_error_or_a_valid_network(path, rng):
+    sound, refused = path.read_bytes(), 0
+    for _ in range(150):
+        damaged = np.frombuffer(sound, np.uint8).copy()
+        damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(damaged.tobytes())
+        try:
+            read_netx(path)
+        except NetxError:
+            refused += 1
+    assert refused > 30

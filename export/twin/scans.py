@@ -1,0 +1,161 @@
+"""Each layer's integer step over time, compiled, with threads over samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from export import loihi2
+from export.loihi2 import STATE_MAX
+from export.model.layer import Layer
+from export.model.network import CelifLayer, CubaLayer, SigmaDeltaLayer
+from export.steps import celif, cuba, sigma_delta
+from export.steps.celif import IntParams, State
+from export.steps.cuba import CubaParams, CubaState
+from export.steps.sigma_delta import SigmaDeltaParams, SigmaDeltaState
+from export.twin.sums import SPIKES, SUMS
+from training.kernels import compiled, recurrent
+from training.kernels.recurrent import feed_back
+
+_prange = compiled.parallel_range()
+_celif_step, _cuba_step, _sigma_delta_step = celif.step, cuba.step, sigma_delta.step
+_MESSAGE_MAX, _STATE_EXP = sigma_delta.MESSAGE_MAX, sigma_delta.STATE_EXP
+_SOURCES = (__file__, celif.__file__, loihi2.__file__, recurrent.__file__)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Outcome of one layer for one chunk, memory (batch, time, neuron).
+
+    Spikes are bytes; the messages of a sigma-delta layer are floats.
+    """
+
+    spikes: np.ndarray
+    v: np.ndarray
+    theta: np.ndarray | None
+    saturated: int
+
+
+@compiled.kernel(*_SOURCES)
+def _scan_celif(  # type: ignore[no-untyped-def]
+    acc, own, own_down, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated
+):
+    batch, steps, neurons = acc.shape
+    for b in _prange(batch):
+        now_theta = np.full(neurons, p.theta0_int, np.int64)
+        now_v = np.zeros(neurons, np.int64)
+        now_s = np.zeros(neurons, np.int64)
+        fed_back = np.zeros(neurons, np.int64)
+        ends = np.zeros(neurons, np.int64)  # by neuron, so that the loop over them is vectorised
+        for t in range(steps):
+            if own.size:
+                feed_back(own, now_s, fed_back)
+                fed_back >>= own_down
+            for n in range(neurons):
+                registers = IntParams(
+                    p.alpha_mant, p.beta_mant, p.theta0_int, te_shift[n], shift[n], bias[n]
+                )
+                new = _celif_step(
+                    np.int64(acc[b, t, n]) + fed_back[n],
+                    te[t, n],
+                    State(now_theta[n], now_v[n], now_s[n]),
+                    registers,
+                )
+                now_theta[n], now_v[n], now_s[n] = new.theta, new.v, new.s
+                spikes[b, t, n] = new.s
+                ends[n] += (abs(new.v) == STATE_MAX) + (abs(new.theta) == STATE_MAX)
+            if keep:
+                v[b, t], theta[b, t] = now_v, now_theta
+        saturated[b] = ends.sum()
+
+
+@compiled.kernel(*_SOURCES, cuba.__file__)
+def _scan_cuba(acc, own, own_down, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
+    batch, steps, neurons = acc.shape
+    for b in _prange(batch):
+        now_u = np.zeros(neurons, np.int64)
+        now_v = np.zeros(neurons, np.int64)
+        now_s = np.zeros(neurons, np.int64)
+        fed_back = np.zeros(neurons, np.int64)
+        count = 0
+        for t in range(steps):
+            row = t if keep else 0
+            if own.size:
+                feed_back(own, now_s, fed_back)
+                fed_back >>= own_down
+            for n in range(neurons):
+                new = _cuba_step(
+                    np.int64(acc[b, t, n]) + fed_back[n],
+                    CubaState(now_u[n], now_v[n], now_s[n]),
+                    CubaParams(p.du, p.dv, p.vth, bias[n]),
+                )
+                now_u[n], now_v[n], now_s[n] = new.u, new.v, new.s
+                spikes[b, t, n] = new.s
+                v[b, row, n] = new.v
+                count += abs(new.v) == STATE_MAX
+        saturated[b] = count
+
+
+@compiled.kernel(*_SOURCES, sigma_delta.__file__)
+def _scan_sigma_delta(acc, p, bias, keep, messages, sigma, saturated):  # type: ignore[no-untyped-def]
+    batch, steps, neurons = acc.shape
+    for b in _prange(batch):
+        now_sigma = np.zeros(neurons, np.int64)
+        now_act = np.zeros(neurons, np.int64)
+        now_residue = np.zeros(neurons, np.int64)
+        count = 0
+        for t in range(steps):
+            row = t if keep else 0
+            for n in range(neurons):
+                total = np.int64(acc[b, t, n])
+                new = _sigma_delta_step(
+                    total,
+                    SigmaDeltaState(now_sigma[n], now_act[n], now_residue[n], np.int64(0)),
+                    SigmaDeltaParams(p.shift, bias[n], p.vth),
+                )
+                # A sum that wrapped, or a message that had to be cut, is what saturation is here.
+                count += new.sigma != now_sigma[n] + (total << p.shift)
+                count += abs(new.s) >= _MESSAGE_MAX
+                now_sigma[n], now_act[n], now_residue[n] = new.sigma, new.act, new.residue
+                messages[b, t, n] = new.s
+                sigma[b, row, n] = new.sigma
+        saturated[b] = count
+
+
+def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
+    """Scan one layer over its synaptic sums (batch, time, neuron).
+
+    ``keep`` is for V and Θ of every step; of a sigma-delta layer, V is σ and spikes are messages.
+    """
+    batch, steps, neurons = acc.shape
+    if acc.dtype != np.int16:  # a kernel for each type would take seconds to compile
+        acc = acc.astype(SUMS, copy=False)
+    spikes = np.empty(acc.shape, SPIKES if layer.output_range == (0, 1) else np.float32)
+    v = np.empty((batch, steps if keep else 1, neurons), np.int32)
+    saturated = np.zeros(batch, np.int64)
+    theta = None
+    # What differs between neurons goes beside the registers, as arrays.
+    if isinstance(layer, CelifLayer):
+        te = np.ascontiguousarray(layer.spread(layer.te)[:, :steps].T.astype(np.int64))
+        theta, p, zero = np.empty_like(v), layer.params, np.int64(0)
+        each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
+        p = p._replace(te_exp=zero, shift=zero, bias=zero)
+        _scan_celif(acc, *_own(layer), te, p, *each, keep, spikes, v, theta, saturated)
+    elif isinstance(layer, CubaLayer):
+        decays = layer.params._replace(bias=np.int64(0))
+        _scan_cuba(acc, *_own(layer), decays, layer.params.bias, keep, spikes, v, saturated)
+    elif isinstance(layer, SigmaDeltaLayer):
+        plain = layer.params._replace(bias=np.int64(0))
+        _scan_sigma_delta(acc, plain, layer.params.bias, keep, spikes, v, saturated)
+    else:
+        expected = "a CELIF, CUBA or sigma-delta layer"
+        raise TypeError(f"{layer.name}: expected {expected}, got {type(layer).__name__}")
+    return Run(spikes, v, theta, int(saturated.sum()))
+
+
+def _own(layer: Layer) -> tuple[np.ndarray, int]:
+    """Weights (from, to) by which a layer feeds back to itself, or none; a right shift of sums."""
+    weight = np.zeros((0, 0)) if layer.weight_rec is None else layer.weight_rec.T
+    up, down = max(layer.own_shift, 0), max(-layer.own_shift, 0)
+    return np.ascontiguousarray(weight, dtype=np.int64) << up, down

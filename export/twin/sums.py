@@ -1,0 +1,83 @@
+"""Exact sums of weights times inputs, in 16 bits where that is proven to be enough.
+
+Weights whose inputs spike are added up; with 8-bit weights a vector register then holds sixteen of
+them. A few graded inputs are multiplied as integers, without a detour through floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from training.kernels import compiled, scans, spike_products
+from training.kernels.spike_products import add_rows
+
+SPIKES = np.uint8
+"""Type of an array of zeros and ones."""
+
+SUMS = np.int32
+"""Type of synaptic sums: Lava's own, and a network whose sums could pass it is refused."""
+
+FEW = 8
+"""Up to so many graded inputs the integer sums are the faster, above it BLAS's exact floats."""
+
+_prange = compiled.parallel_range()
+
+
+@compiled.kernel(__file__, spike_products.__file__, scans.__file__)
+def _sums(weight, spikes, out):  # type: ignore[no-untyped-def]
+    batch, steps, inputs = spikes.shape
+    for b in _prange(batch):
+        active = np.zeros(inputs + 1, np.int64)
+        for t in range(steps):
+            count = 0
+            for m in range(inputs):  # without a branch, as in training.kernels.spike_products
+                active[count] = m
+                count += spikes[b, t, m]
+            add_rows(weight, active, count, out[b, t])
+
+
+@compiled.kernel(__file__)
+def _graded_sums(weight, x, out):  # type: ignore[no-untyped-def]
+    batch, steps, inputs = x.shape
+    for b in _prange(batch):
+        for t in range(steps):
+            out[b, t] = 0
+            for m in range(inputs):
+                value = x[b, t, m]
+                for n in range(out.shape[2]):
+                    out[b, t, n] += value * weight[m, n]
+
+
+@compiled.kernel(__file__)
+def _counts(spikes, out):  # type: ignore[no-untyped-def]
+    batch, steps, neurons = spikes.shape
+    for b in _prange(batch):
+        row = np.zeros(neurons, np.int32)
+        for t in range(steps):
+            for n in range(neurons):
+                row[n] += spikes[b, t, n]
+        out[b] = row
+
+
+def sums(weight: np.ndarray, inputs: np.ndarray, largest: int) -> np.ndarray:
+    """Sums (batch, time, neuron) of ``weight`` (neuron, input) times ``inputs``.
+
+    Those are (batch, time, input): spikes if their type is :data:`SPIKES`, else graded. ``largest``
+    bounds the magnitude of every sum, partial ones included, and so decides whether they have 16
+    bits or those of :data:`SUMS`.
+    """
+    dtype = np.int16 if largest <= np.iinfo(np.int16).max else SUMS
+    out = np.empty((*inputs.shape[:2], len(weight)), dtype)
+    by_input = np.ascontiguousarray(weight.T, dtype=dtype)
+    if inputs.dtype == SPIKES:
+        _sums(by_input, inputs, out)
+    else:
+        _graded_sums(by_input, np.ascontiguousarray(inputs, SUMS), out)
+    return out
+
+
+def counts(spikes: np.ndarray) -> np.ndarray:
+    """Number of spikes (batch, neuron) of every neuron."""
+    out = np.empty((len(spikes), spikes.shape[2]), np.int64)
+    _counts(spikes, out)
+    return out

@@ -1,0 +1,126 @@
+"""A file's network in float32 by PyTorch: the values that its integers stand for, as they are.
+
+SLAYER's neurons compute in integers in SLAYER itself, so they stay integers here: the CE-LIF
+layers around them hear the same spikes as in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from export import FixedNetwork, Trace
+from export.loihi2 import DECAY_ONE
+from export.model.geometry import sent
+from export.model.network import CelifLayer
+from export.twin.scans import run_layer
+from export.twin.simulate import arriving_sums, synaptic_sums
+from training.dynamics import Params
+from training.functional import WIDTH
+from training.kernels import reference
+
+
+@dataclass(frozen=True)
+class DequantisedLayer:
+    """Float32 values that a CE-LIF layer's integers stand for, for each of its neurons."""
+
+    params: Params
+    te: torch.Tensor
+    bias: torch.Tensor
+    unit: torch.Tensor
+    """What one unit of each neuron's synaptic sum is worth."""
+    own: torch.Tensor | None
+    """Weights (from, to) of a recurrent layer, in units of the synaptic sum."""
+
+    @classmethod
+    def of(cls, layer: CelifLayer, steps: int) -> DequantisedLayer:
+        """Dequantise; every scale is a power of two, so nothing is rounded."""
+        one = 2.0**-layer.fraction_bits
+        te = layer.te[:, :steps] * 2.0 ** -layer.te_shift[:, None]
+        # The sum as it is, before the synapse shifts it right.
+        unit = 2.0 ** (layer.shift - layer.sum_exp - layer.fraction_bits)
+        own = layer.weight_rec
+
+        def tensor(values: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy(layer.spread(values).astype(np.float32))
+
+        return cls(
+            params=Params(
+                layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, layer.theta0_int * one
+            ),
+            te=tensor(te),
+            bias=tensor(layer.bias * one),
+            unit=tensor(unit),
+            own=None if own is None else torch.from_numpy(own.T * 2.0**layer.input_exp),
+        )
+
+    def current(self, sums: torch.Tensor) -> torch.Tensor:
+        """Input current of exact synaptic sums, the last axis of which counts neurons."""
+        # The bias comes last and alone, so that there is one rounding, the same in Lava.
+        return sums.float() * self.unit + self.bias
+
+
+class FloatRun(NamedTuple):
+    """What one layer received and every state, (batch, neuron, time); of SLAYER's, integers."""
+
+    values: DequantisedLayer | None
+    current: torch.Tensor | None
+    spikes: np.ndarray
+    v: np.ndarray
+    theta: np.ndarray | None
+
+
+@torch.no_grad()
+def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> FloatRun:
+    """Run a CE-LIF layer by the reference loop on exact sums (batch, time, neuron)."""
+    values = DequantisedLayer.of(layer, sums.shape[1])
+    own = values.own
+    if own is None:
+        current = values.current(sums).transpose(1, 2)
+        states = reference.scan(current, values.te, values.params, WIDTH)
+    else:
+
+        def drive(arriving: torch.Tensor, spikes: torch.Tensor) -> torch.Tensor:
+            return values.current(arriving + spikes.double() @ own)
+
+        states = reference.scan(sums.transpose(1, 2), values.te, values.params, WIDTH, drive)
+        earlier = torch.nn.functional.pad(states.s[..., :-1], (1, 0)).transpose(1, 2)
+        current = values.current(sums + earlier.double() @ own).transpose(1, 2)
+    s, v, theta = (tensor.numpy() for tensor in states)
+    return FloatRun(values, current, s, v, theta)
+
+
+def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[FloatRun]:
+    """Run the layers one after another, those of CE-LIF neurons by the reference loop."""
+    inputs, largest = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
+    for layer in net.layers:
+        if isinstance(layer, CelifLayer):
+            sums = torch.from_numpy(synaptic_sums(layer, inputs, largest)).double()
+            run = _float_layer(layer, sums)
+        else:
+            whole = run_layer(layer, arriving_sums(layer, inputs, largest), keep=True)
+            spikes, v = (array.transpose(0, 2, 1) for array in (whole.spikes, whole.v))
+            run = FloatRun(None, None, spikes, v, None)
+        yield run
+        inputs = sent(run.spikes.transpose(0, 2, 1), layer.late)
+        largest = max(map(abs, layer.output_range))
+
+
+def run_torch(net: FixedNetwork, x: np.ndarray) -> Trace:
+    """Run the dequantised network by PyTorch's reference loop, in float32."""
+    graded = net.encode(x)
+    runs = list(float_layers(net, graded))
+    left = sent(runs[-1].spikes.transpose(0, 2, 1), net.layers[-1].late)
+    logits = left.sum(1, dtype=np.float64)
+    if net.readout is not None:
+        logits = logits @ net.readout.weight.T + net.readout.bias * graded.shape[2]
+    return Trace(
+        logits,
+        spikes=[run.spikes.astype(np.int32) for run in runs],
+        v=[run.v for run in runs],
+        theta=[run.theta for run in runs],
+    )

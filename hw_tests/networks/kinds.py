@@ -1,0 +1,116 @@
+"""Networks of every kind of layer and option, each of which does something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from export import FixedNetwork, simulate
+from hw_tests.compare import firing_rates
+from hw_tests.networks.random_stacks import Part, random_stack
+
+STEPS = 14
+LEAST_RATE, LARGEST_RATE = 0.03, 0.9
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Layers to draw, and the input they hear."""
+
+    name: str
+    parts: tuple[Part, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    samples: int = 3
+
+    def build(self) -> tuple[FixedNetwork, np.ndarray]:
+        """Draw networks until one fires in every layer, and saturates in none."""
+        for seed in range(200):
+            rng = np.random.default_rng(seed)
+            net = random_stack(rng, self.parts, STEPS, **self.options)
+            low, high = net.encoding.range
+            x = rng.integers(low, high + 1, (self.samples, net.encoding.channels, STEPS))
+            x[0, 0, :2] = low, high
+            trace = simulate(net, x, trace=True)
+            rates = firing_rates(trace)
+            if all(LEAST_RATE <= r <= LARGEST_RATE for r in rates) and not any(
+                trace.saturations or ()
+            ):
+                return net, x
+        raise AssertionError(f"{self.name}: no seed gives a network that fires; change the case")
+
+
+CUBA, SDNN = "CUBA", "SDNN"
+IMAGE = (2, 5, 4)
+
+KINDS = (
+    # Strides, padding, dilation and groups of both directions differ, so that none can be swapped.
+    Kind(
+        "images",
+        (
+            Part(4, kernel=(3, 2), options={"stride": (2, 1), "padding": (1, 2), "groups": 2}),
+            Part(4, kernel=(2, 3), options={"stride": (2, 3), "groups": 4}),
+            Part(5),
+        ),
+        {"shape": IMAGE},
+    ),
+    Kind(
+        "images-dilated-and-delayed",
+        (
+            Part(3, kernel=(2, 2), options={"dilation": (3, 1), "padding": (0, 1)}, delay=3),
+            Part(2, kernel=(2, 2), options={"padding": (1, 0)}, shift=True, delay=2),
+            Part(4),
+        ),
+        {"shape": IMAGE, "bits": 1},
+    ),
+    Kind(
+        "one-neuron-per-input",
+        (Part(3, kernel=(1, 1), options={"groups": 3}), Part(6)),
+        {"shape": (3, 2, 2), "bits": 10, "signed": True},
+    ),
+    # Sums of 16-bit messages leave the 24 bits of Lava's Conv.
+    Kind(
+        "images-of-16-bits",
+        (Part(3, kernel=(3, 3)), Part(4)),
+        {"shape": (2, 4, 5), "bits": 16, "signed": True},
+    ),
+    # lava-dl's issue 372: recurrent synapses that hear spikes as graded input, or the reverse. Sums
+    # of so many bits are shifted right by the synapses, those of either kind.
+    Kind("recurrent", (Part(7, recurrent=True), Part(6, recurrent=True)), {"bits": 13}),
+    Kind(
+        "delays",
+        (Part(6, delay=4), Part(5, delay=2, shift=True, recurrent=True), Part(4, shift=True)),
+        {"bits": 3, "signed": True, "shape": (3, 1, 1)},
+    ),
+    Kind(
+        "cuba-late",
+        (
+            Part(6, CUBA, shift=True),
+            Part(5, CUBA, shift=True, delay=3),
+            Part(6, shift=True),
+            Part(4, CUBA, recurrent=True, delay=2),
+        ),
+        {"bits": 2, "classes": 0, "shape": (3, 1, 1)},
+    ),
+    Kind(
+        "cuba-images",
+        (
+            Part(3, CUBA, kernel=(2, 2), options={"stride": (1, 2)}),
+            Part(3, kernel=(2, 1)),
+            Part(5, CUBA),
+            Part(4, recurrent=True),
+        ),
+        {"shape": IMAGE, "bits": 1},
+    ),
+    Kind(
+        "sigma-delta",
+        (Part(6), Part(5, SDNN), Part(4, SDNN, shift=True), Part(6), Part(4, CUBA)),
+        {"bits": 4, "shape": (3, 1, 1)},
+    ),
+    Kind(
+        "sigma-delta-images",
+        (Part(2, SDNN, kernel=(2, 2)), Part(3, CUBA, kernel=(2, 2)), Part(4), Part(3, SDNN)),
+        {"shape": (1, 4, 4), "bits": 1, "classes": 0},
+    ),
+)

@@ -1,0 +1,1 @@
+"""The oracle: the integer equations in plain Python, sharing no code with the steps."""

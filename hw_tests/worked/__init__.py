@@ -1,0 +1,1 @@
+"""Tables of steps worked by hand."""

@@ -1,0 +1,1 @@
+"""Reaching a Loihi 2: its host, on-chip models, and the network that runs there."""

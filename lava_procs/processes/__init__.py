@@ -1,0 +1,1 @@
+"""Lava Processes, each alone in its folder: Lava executes every file beside and below one."""

@@ -1,0 +1,121 @@
+"""Float and fixed models of CELIF: thin shells around the two shared steps.
+
+Absolute imports only: Lava executes this file a second time, under a bare name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lava.magma.core.decorator import implements, requires, tag
+from lava.magma.core.model.py.ports import PyInPort, PyOutPort
+from lava.magma.core.model.py.type import LavaPyType
+from lava.magma.core.resources import CPU
+from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
+
+from export.loihi2 import DECAY_ONE
+from export.steps import celif
+from lava_procs.processes.celif.process import CELIF
+from lava_procs.sampled import SampledModel
+from training import dynamics
+
+
+class AbstractCELIFModel(SampledModel):
+    """What does not depend on the arithmetic."""
+
+    te: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=16)
+    te_wave: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=16)
+    te_phase: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    te_exp: np.ndarray = LavaPyType(np.ndarray, np.int64)
+    alpha_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=12)
+    beta_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=12)
+    theta0_int: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    fraction_bits: np.ndarray = LavaPyType(np.ndarray, np.int64)
+    weight_exp: np.ndarray = LavaPyType(np.ndarray, np.int64)
+    bias_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=13)
+    bias_exp: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=3)
+    v: np.ndarray
+    theta: np.ndarray
+    s: np.ndarray
+
+    def load(self) -> np.ndarray:
+        """Bring the parameters into the step's form; return the resting threshold."""
+        raise NotImplementedError
+
+    def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
+        """Θ, V and S after step k."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        self.te_at = self.proc_params["te_form"].generator(self.te, self.te_wave, self.te_phase)
+        self.theta[:] = self.load()
+        self.v[:] = 0
+        self.s[:] = 0
+
+    def advance(self, arrived: np.ndarray, k: int) -> np.ndarray:
+        self.theta, self.v, self.s = self.step(arrived, k)
+        return self.s
+
+    def record(self, sample: int, k: int) -> None:
+        self.probe.write((sample, k), v=self.v, theta=self.theta, s=self.s)
+
+
+@implements(proc=CELIF, protocol=LoihiProtocol)
+@requires(CPU)
+@tag("floating_pt")
+class PyCELIFModelFloat(AbstractCELIFModel):
+    """float32, bit for bit what PyTorch computes with the dequantised parameters."""
+
+    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
+    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int8, precision=1)
+    v: np.ndarray = LavaPyType(np.ndarray, np.float32)
+    theta: np.ndarray = LavaPyType(np.ndarray, np.float32)
+    s: np.ndarray = LavaPyType(np.ndarray, bool)
+
+    def load(self) -> np.ndarray:
+        # Powers of two: every quotient and product here is exact.
+        unit = np.ldexp(np.float32(1), -self.fraction_bits)
+        self.scale = np.ldexp(np.float32(1), -self.weight_exp - self.proc_params["dense_exp"])
+        self.bias = np.ldexp(self.bias_mant.astype(np.float32), self.bias_exp) * unit
+        self.p = dynamics.Params(
+            alpha=(self.alpha_mant / DECAY_ONE).astype(np.float32),
+            beta=(self.beta_mant / DECAY_ONE).astype(np.float32),
+            theta0=self.theta0_int.astype(np.float32) * unit,
+        )
+        return self.p.theta0
+
+    def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
+        # The sum of integers is exact; adding the bias last rounds once, as PyTorch does.
+        x = arrived.astype(np.float32) * self.scale + self.bias
+        te = np.ldexp(self.te_at(k).astype(np.float32), -self.te_exp)
+        state = dynamics.State(self.theta, self.v, self.s)
+        return dynamics.step(x, te, state, self.p, np.greater_equal)
+
+
+@implements(proc=CELIF, protocol=LoihiProtocol)
+@requires(CPU)
+@tag("fixed_pt", "bit_accurate_loihi")
+class PyCELIFModelFixed(AbstractCELIFModel):
+    """Integers as Loihi has them, in 64 bits on the way."""
+
+    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=24)
+    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int8, precision=1)
+    v: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    theta: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    s: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=1)
+
+    def load(self) -> np.ndarray:
+        self.p = celif.IntParams(
+            alpha_mant=self.alpha_mant,
+            beta_mant=self.beta_mant,
+            theta0_int=self.theta0_int,
+            te_exp=self.te_exp,
+            shift=self.fraction_bits - self.weight_exp,
+            bias=self.bias_mant << self.bias_exp,
+        )
+        return self.theta0_int
+
+    def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
+        state = celif.State(self.theta, self.v, self.s)
+        return celif.step(arrived.astype(np.int64), self.te_at(k), state, self.p)

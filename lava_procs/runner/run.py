@@ -1,0 +1,246 @@
+"""Feed samples to a network in Lava, all at once or from a stream, and collect its traces."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing, nullcontext
+from functools import partial
+
+import numpy as np
+
+from export import FixedNetwork, ModelError, Trace, read_netx, write_netx
+from export.model.trace import joined
+from lava_procs.loihi.host import Loihi, LoihiMissingError, missing
+from lava_procs.loihi.session import ChipSession
+from lava_procs.runner.session import HEARTBEAT_SECONDS, Probed, Session, check_precision
+from lava_procs.runner.supervise import Job, supervise
+
+_CHUNK_STEPS = 1000
+"""Steps that a network of a stream should run for at least: starting one takes as long as 200."""
+
+
+def run(
+    net: str | os.PathLike[str] | FixedNetwork,
+    x: np.ndarray,
+    precision: str = "fixed",
+    *,
+    timeout: float | None = None,
+    heartbeat: float | None = HEARTBEAT_SECONDS,
+    workers: int | None = 1,
+    trace: bool = True,
+    probe: Collection[str] | None = None,
+    layers: Collection[int] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    target: str | Loihi = "lava",
+) -> Trace:
+    """Run samples through a network in Lava, on this CPU or on a Loihi 2.
+
+    Everything happens in processes of its own, all of which are gone when this returns or raises.
+
+    Parameters
+    ----------
+    net
+        A file that :func:`export.to_netx` wrote, or the network itself.
+    x
+        Samples (batch, channel, time): integers as they are, floats through the file's encoding.
+        They may be shorter than the network's TE tables.
+    precision
+        ``"fixed"``, as Loihi computes, or ``"float"``, the float32 that the integers stand for.
+    timeout
+        Seconds; by default a minute and ample time for every step.
+    heartbeat
+        Seconds without a single step after which the run is ended, and the process named that the
+        others wait for; None waits for the timeout. The first step may take a minute.
+    workers
+        Lava networks that share the samples and run side by side; None takes as many as there are
+        cores. The result is the same.
+    trace
+        Collect every layer's spikes, V and Θ as well, not only the logits.
+    probe, layers
+        Collect only some of ``"v"``, ``"theta"`` and ``"s"``, and only of these layers, by number.
+        What it costs is measured by ``python -m benchmarks.speed.probes``.
+    progress
+        Called as ``progress(steps done, steps in all)`` now and then.
+    target
+        ``"lava"``, this CPU; ``"loihi2"``, or which one and how: a :class:`lava_procs.Loihi`.
+
+    Returns
+    -------
+    Trace
+        Logits are the readout's sums, or else the last layer's spike counts. ``theta`` is
+        None for all but CE-LIF layers; of sigma-delta layers, spikes are graded and ``v`` is σ.
+
+    Raises
+    ------
+    LavaRunError
+        A model raised or was killed; the message has its name and traceback.
+    LavaTimeoutError
+        The run did not end in time, or (LavaStalledError) stood still.
+    LoihiMissingError
+        Something that a run on the chip needs is not there.
+    """
+    fixed, probed = _checked(net, precision, trace, probe, layers)
+    chip = _chip(target, precision, workers)
+    samples = fixed.encode(x)
+    parts = np.array_split(samples, max(1, min(_count(workers), len(samples))))
+    reached = nullcontext() if chip is None else chip.reached()
+    with reached, tempfile.TemporaryDirectory(prefix="celif-") as root:
+        path = _file(net, root)
+        kind = Session if chip is None else partial(ChipSession, chip=chip)
+        sessions = [kind(fixed, path, _folder(root), part, precision, probed) for part in parts]
+        total = sum(session.total for session in sessions)
+
+        def report() -> None:
+            if progress is not None:
+                progress(sum(session.done() for session in sessions), total)
+
+        jobs = [session.job(root, timeout, heartbeat) for session in sessions]
+        for _ in supervise(jobs, len(jobs), report):
+            pass
+        if progress is not None:
+            progress(total, total)
+        return joined([session.collect() for session in sessions])
+
+
+def run_stream(
+    net: str | os.PathLike[str] | FixedNetwork,
+    samples: Iterable[np.ndarray],
+    precision: str = "fixed",
+    *,
+    chunk: int | None = None,
+    timeout: float | None = None,
+    heartbeat: float | None = HEARTBEAT_SECONDS,
+    workers: int | None = 1,
+    trace: bool = True,
+    probe: Collection[str] | None = None,
+    layers: Collection[int] | None = None,
+) -> Iterator[Trace]:
+    """Run samples as they come, and yield a Trace of one for each, in order.
+
+    No more than ``chunk`` × ``workers`` samples, and what was seen of them, are held at a time.
+    Whoever stops early closes the generator, which ends every process.
+
+    Parameters
+    ----------
+    samples
+        Each (channel, time), of any length that the network takes.
+    chunk
+        Samples that one Lava network takes before the next is started; by default enough for a
+        thousand steps, against the 0.5 s that a start takes.
+    timeout
+        Seconds for one chunk.
+    net, precision, heartbeat, workers, trace, probe, layers
+        As in :func:`run`.
+    """
+    fixed, probed = _checked(net, precision, trace, probe, layers)
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk: expected 1 or more, got {chunk}")
+    count = _count(workers)
+
+    def traces() -> Iterator[Trace]:
+        sessions: list[Session] = []
+
+        def jobs() -> Iterator[Job]:
+            for group in _chunks(samples, fixed, chunk):
+                session = Session(fixed, path, _folder(root), group, precision, probed)
+                sessions.append(session)
+                yield session.job(root, timeout, heartbeat)
+
+        with tempfile.TemporaryDirectory(prefix="celif-") as root:
+            path = _file(net, root)
+            # Closed before its folder goes, whether the stream ends or is left.
+            with closing(supervise(jobs(), count)) as results:
+                for _ in results:
+                    session = sessions.pop(0)
+                    seen = session.collect()
+                    shutil.rmtree(session.folder)
+                    for i in range(session.batch):
+                        yield seen.sample(i)
+
+    return traces()
+
+
+def _checked(
+    net: str | os.PathLike[str] | FixedNetwork,
+    precision: str,
+    trace: bool,
+    probe: Collection[str] | None,
+    layers: Collection[int] | None,
+) -> tuple[FixedNetwork, Probed]:
+    """The network, and what is to be seen of it."""
+    fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
+    check_precision(precision)
+    return fixed, Probed.of(fixed, trace, probe, layers)
+
+
+def _chip(target: str | Loihi, precision: str, workers: int | None) -> Loihi | None:
+    """Which chip to run on, all of whose pieces are there; None for this CPU."""
+    if target == "lava":
+        return None
+    chip = Loihi() if target == "loihi2" else target
+    if not isinstance(chip, Loihi):
+        raise ValueError(f"target: expected 'lava', 'loihi2' or a Loihi, got {target!r}")
+    if precision != "fixed":
+        raise ValueError(f"precision: expected 'fixed', all that Loihi has, got {precision!r}")
+    if workers != 1:
+        raise ValueError(f"workers: expected 1, as there is one chip, got {workers}")
+    if (reason := missing(chip)) is not None:
+        raise LoihiMissingError(reason)
+    return chip
+
+
+def _file(net: str | os.PathLike[str] | FixedNetwork, root: str) -> str:
+    """A file that holds the network."""
+    if not isinstance(net, FixedNetwork):
+        return os.fspath(net)
+    path = f"{root}/net.net"
+    write_netx(net, path)
+    return path
+
+
+def _folder(root: str) -> str:
+    return tempfile.mkdtemp(dir=root)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _count(workers: int | None) -> int:
+    if workers is None:
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    if workers < 1:
+        raise ValueError(f"workers: expected 1 or more, or None for every core, got {workers}")
+    return workers
+
+
+def _chunks(
+    samples: Iterable[np.ndarray], fixed: FixedNetwork, chunk: int | None
+) -> Iterator[np.ndarray]:
+    """Successive samples of one shape, encoded, in groups."""
+
+    def encoded() -> Iterator[np.ndarray]:
+        for i, sample in enumerate(samples):
+            values = np.asarray(sample)
+            if values.ndim != 2:
+                raise ModelError(
+                    f"sample {i}: expected (channel, time), got shape {values.shape}; "
+                    "run takes a batch at once"
+                )
+            yield fixed.encode(values[None])
+
+    for shape, alike in itertools.groupby(encoded(), key=np.shape):
+        size = chunk or -(-_CHUNK_STEPS // (shape[2] + fixed.gap))
+        while group := list(itertools.islice(alike, size)):
+            yield np.concatenate(group)

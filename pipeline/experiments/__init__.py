@@ -1,4 +1,0 @@
-"""The paper's experiments: each behind a name, at two sizes, with the paper's numbers beside ours.
-
-:data:`pipeline.experiments.catalogue.EXPERIMENTS` lists them; ``celif reproduce NAME`` runs one.
-"""

@@ -1,0 +1,75 @@
+"""CE-LIF as a differentiable loop over :func:`training.dynamics.step`: the ground truth.
+
+Slow, and plain: autograd sees every operation. The spike's derivative is the paper's boxcar,
+1 where |V − Θ| < Γ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from training.dynamics import Params, State, step
+
+
+class Boxcar(torch.autograd.Function):
+    """Heaviside of v − theta (≥) forward, a box of half-width ``width`` backward."""
+
+    @staticmethod
+    def forward(ctx: Any, v: torch.Tensor, theta: torch.Tensor, width: float) -> torch.Tensor:
+        """Spike where v ≥ theta."""
+        ctx.save_for_backward((v - theta).abs() < width)
+        return (v >= theta).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+        """Pass the gradient to v, and its opposite to theta, inside the box."""
+        (inside,) = ctx.saved_tensors
+        g = grads[0] * inside
+        return g, -g, None
+
+
+class States(NamedTuple):
+    """Spikes, membrane (before reset) and threshold at every step, each (batch, neuron, time)."""
+
+    s: torch.Tensor
+    v: torch.Tensor
+    theta: torch.Tensor
+
+
+def scan(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    p: Params,
+    width: float,
+    drive: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+) -> States:
+    """Run the recurrence over ``current`` (batch, neuron, time) with ``te`` (neuron, time).
+
+    A recurrent layer's ``drive`` makes I[t], in TE's type, of current[t] and S[t−1].
+    """
+
+    def spike(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+        return Boxcar.apply(v, theta, width)
+
+    rest = torch.zeros_like(current[..., 0], dtype=te.dtype)
+    state = State(theta=rest + p.theta0, v=rest, s=rest)
+    states = []
+    # unbind, not indexing: the backward pass of te[:, t] would allocate a whole table per step.
+    for x, te_t in zip(current.unbind(-1), te.unbind(-1), strict=True):
+        state = step(x if drive is None else drive(x, state.s), te_t, state, p, spike)
+        states.append(state)
+    return States(*(torch.stack([getattr(s, name) for s in states], -1) for name in States._fields))
+
+
+def celif(
+    current: torch.Tensor,
+    te: torch.Tensor,
+    p: Params,
+    width: float,
+    bias: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Spikes of the recurrence; same signature as :func:`training.kernels.fused.celif`."""
+    return scan(current if bias is None else current + bias[:, None], te, p, width).s

@@ -1,0 +1,1 @@
+"""Utilities of every room: atomic writing, facts about the machine, checks of arguments."""

@@ -1,0 +1,68 @@
+"""A run's folder: rewritten whole, cleared of what a killed writer left, told to TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+
+import pytest
+
+from training.support.atomic import remove_drafts
+from training.tests.kernels.bursts import RECIPE, bursts, train
+from training.trainer.run_folder import Board, RunFolder
+
+
+def test_drafts_of_a_killed_writer_are_removed_and_nothing_else(tmp_path):
+    kept = (".last.pt", "last.pt", ".last.pt.notadraft", ".last.pt.0123456", ".best.pt.01234567")
+    for name in (*kept, ".last.pt.01234567", ".last.pt.89abcdef"):
+        (tmp_path / name).touch()
+    remove_drafts(tmp_path / "last.pt")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_resumed_run_keeps_its_first_words(tmp_path):
+    folder = RunFolder(tmp_path / "new")
+    folder.begin({"task": "first"}, resumed=False)
+    folder.begin({"task": "second"}, resumed=True)
+    assert json.loads((folder.path / "config.json").read_text())["task"] == "first"
+    folder.begin({"task": "third"}, resumed=False)
+    assert json.loads((folder.path / "config.json").read_text())["task"] == "third"
+
+
+class Writer:
+    """Stands for TensorBoard's."""
+
+    def __init__(self, folder: str, purge_step: int) -> None:
+        self.folder, self.purge_step, self.seen = folder, purge_step, []
+        WRITERS.append(self)
+
+    def add_scalar(self, tag: str, value: float, step: int) -> None:
+        self.seen.append((tag, value, step))
+
+    def flush(self) -> None:
+        pass
+
+
+WRITERS: list[Writer] = []
+
+
+def test_tensorboard_gets_every_epoch(tmp_path, monkeypatch):
+    module = types.ModuleType("torch.utils.tensorboard")
+    module.SummaryWriter = Writer
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    WRITERS.clear()
+    run = train(bursts(), tmp_path, RECIPE, tensorboard=True)
+    (writer,) = WRITERS
+    assert writer.purge_step == 1, "what an interrupted run wrote of this epoch is dropped"
+    losses = [(value, step) for tag, value, step in writer.seen if tag == "loss"]
+    assert losses == [(epoch["loss"], i) for i, epoch in enumerate(run.history, 1)]
+    assert ("rates/1", run.history[2]["rates"][1], 3) in writer.seen
+
+
+def test_missing_tensorboard_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.warns(UserWarning, match="found none; metrics.csv has the same numbers"):
+        board = Board(tmp_path, 0)
+    board.add({"loss": 1.0}, 1)
+    assert not list(tmp_path.iterdir())

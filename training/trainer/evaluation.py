@@ -1,0 +1,41 @@
+"""How good a network is on samples that it does not learn from."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from training.tasks import CLASS, Objective, Split
+from training.tasks.task import Batch
+from training.trainer.distributed import Group
+
+
+def placed(x: torch.Tensor, y: torch.Tensor, net: nn.Module) -> Batch:
+    """A batch on the device, and its floats in the type, of ``net``'s parameters."""
+    like = next(net.parameters())
+    return x.to(like), y.to(like) if y.is_floating_point() else y.to(like.device)
+
+
+@torch.no_grad()
+def evaluate(
+    net: nn.Module,
+    split: Split,
+    batch: int = 256,
+    objective: Objective = CLASS,
+    group: Group | None = None,
+) -> float:
+    """The objective's measure of ``net`` on ``split``; of classes, the accuracy, 0 to 1.
+
+    The processes of ``group`` share the work and all return the same.
+    """
+    if len(split) == 0:
+        raise ValueError("split: expected at least one sample, got none; pass data to evaluate on")
+    group = group or Group(alone=True)
+    was_training, total = net.training, 0.0
+    net.eval()
+    for i, part in enumerate(split.chunks(batch)):
+        if i % group.size == group.rank:
+            x, y = placed(*part, net)
+            total += float(objective.scores(net(x), y).sum())
+    net.train(was_training)
+    return group.totals([total], next(net.parameters()).device)[0] / len(split)

@@ -1,0 +1,101 @@
+"""The folder of a run: what was trained and on what, how it goes, and where it stands.
+
+=================  ============================================================================
+config.json        task, recipe, network, processes, versions, commit, machine, once at the start
+metrics.csv        a line for every finished epoch; metrics.json the same with task and recipe
+last.pt            all that is needed to go on; the newest weights, or their average
+best.pt            the weights of the epoch with the best validation
+tensorboard/       the same numbers for TensorBoard, if asked for
+=================  ============================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from training.support import machine
+from training.support.atomic import atomic_file, remove_drafts
+
+LAST, BEST, METRICS = "last.pt", "best.pt", "metrics.json"
+CONFIG, TABLE, BOARD = "config.json", "metrics.csv", "tensorboard"
+
+Epoch = dict[str, Any]
+"""What is known of a finished epoch, by name."""
+
+
+class RunFolder:
+    """Writes a run's folder ``path``, made if need be."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def last(self) -> Path:
+        """Where the run can be resumed from."""
+        return self.path / LAST
+
+    @property
+    def best(self) -> Path:
+        """The best weights so far."""
+        return self.path / BEST
+
+    def begin(self, about: dict[str, Any], resumed: bool) -> None:
+        """Write down what is about to be trained; a run that goes on keeps its first words."""
+        for name in (LAST, BEST, METRICS, CONFIG, TABLE):
+            remove_drafts(self.path / name)
+        if not (resumed and (self.path / CONFIG).exists()):
+            self._write(CONFIG, json.dumps({**about, "machine": machine.describe()}, indent=1))
+
+    def write_history(self, about: dict[str, Any]) -> None:
+        """Write the metrics anew, whole: after a resumption no line is there twice."""
+        history: list[Epoch] = about["history"]
+        told = {name: about[name] for name in ("task", "recipe", "history")}
+        self._write(METRICS, json.dumps(told, indent=1))
+        with atomic_file(self.path / TABLE) as draft, draft.open("w", newline="") as f:
+            # Epochs of a run that an earlier version began know fewer numbers.
+            names = {name: None for epoch in history for name in epoch}
+            table = csv.DictWriter(f, ["epoch", *names], restval="")
+            table.writeheader()
+            for number, epoch in enumerate(history, 1):
+                cells = {name: _cell(value) for name, value in epoch.items()}
+                table.writerow({"epoch": number, **cells})
+
+    def _write(self, name: str, text: str) -> None:
+        with atomic_file(self.path / name) as draft:
+            draft.write_text(text)
+
+
+def _cell(value: Any) -> Any:
+    return " ".join(f"{v:.4f}" for v in value) if isinstance(value, list) else value
+
+
+class Board:
+    """Epochs for TensorBoard, if it is installed; a warning tells if it is not."""
+
+    def __init__(self, folder: Path, done: int) -> None:
+        self._writer: Any = None
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            warnings.warn(
+                f"TensorBoard: expected the package tensorboard, found none; {TABLE} has the same "
+                "numbers (pip install 'celif-lava[tensorboard]')",
+                stacklevel=4,
+            )
+        else:
+            self._writer = SummaryWriter(str(folder / BOARD), purge_step=done + 1)
+
+    def add(self, epoch: Epoch, number: int) -> None:
+        """Write the numbers of an epoch."""
+        if self._writer is None:
+            return
+        for name, value in epoch.items():
+            for i, one in enumerate(value if isinstance(value, list) else [value]):
+                tag = f"{name}/{i}" if isinstance(value, list) else name
+                self._writer.add_scalar(tag, one, number)
+        self._writer.flush()
