@@ -197,7 +197,7 @@ def _tell(job: Job, parameters: int, training: trainer.Trainer[Any]) -> None:
         "best": str(job.out / trainer.BEST),
         "best_epoch": best + 1,
         "epochs": len(training.history),
-        "recipe": asdict(training.trainer.recipe),
+        "recipe": asdict(training.recipe),
         **last,
     }
     console.say(
