@@ -35,13 +35,14 @@ def fit(
     """Place a netx file on a chip's cores; samples give energy and time, too."""
     from celif import samples as inputs
     from celif.views import fit_picture, fit_table
-    from export import loihi2, read_netx
+    from export import read_netx
     from export.fit.chip import read_chip
+    from export.fit.figures import CHIP
     from export.fit.fit import fit as place
 
     if picture is not None:
         fit_picture.check_path(picture)
-    description = loihi2.CHIP
+    description = CHIP
     if chip != description.name:
         description = read_chip(Path(chip), description)
     if board is not None:

@@ -1,6 +1,6 @@
 """What a neuromorphic chip offers: figures that a fit counts against, each with its source.
 
-A description is a set of named figures. The built-in one is :data:`export.loihi2.CHIP`; a JSON
+A description is a set of named figures. The built-in one is :data:`export.fit.figures.CHIP`; a JSON
 file overrides any of them, with a bare number or with ``{"value": …, "source": …, "sure": …}``::
 
     {"name": "our board", "cores": 120, "core_bytes": {"value": 131072, "source": "measured"}}

@@ -10,9 +10,9 @@ import numpy as np
 from export.fit.chip import Chip
 from export.fit.demand import Demand, demands
 from export.fit.energy import Estimate, count, estimate
+from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, Placement, Shortage, place
 from export.fit.remedies import Remedy, remedies
-from export.loihi2 import CHIP
 from export.model.network import FixedNetwork
 from export.twin.simulate import simulate
 

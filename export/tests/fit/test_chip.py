@@ -5,7 +5,7 @@ import json
 import pytest
 
 from export.fit.chip import CONFIDENCE, read_chip
-from export.loihi2 import CHIP
+from export.fit.figures import CHIP
 
 
 def test_loihi2_has_the_published_limits():

@@ -8,8 +8,8 @@ import pytest
 from export import read_netx, simulate, to_netx
 from export.fit import energy
 from export.fit.demand import demands
+from export.fit.figures import CHIP
 from export.fit.fit import fit
-from export.loihi2 import CHIP
 from export.model.geometry import Geometry, Shape
 from hw_tests.networks.random_nets import random_network
 from training import Network

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from export.fit.demand import Demand, TeDemand, demands, with_te, with_weight_bits
+from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, place, shortages
 from export.fit.remedies import remedies
-from export.loihi2 import CHIP
 from export.model.te import Cosine, Table
 from export.tests.strategies import hypothesis_settings
 from hw_tests.networks.random_nets import random_network
