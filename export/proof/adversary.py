@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from export import loihi2
 from export.loihi2 import DECAY_ONE
 from export.steps import celif
 from export.steps.celif import IntParams, State
@@ -123,7 +122,7 @@ def _drive(aim, last, te, synapses, down, p, scratch, inputs):  # type: ignore[n
                 _copy(trial[j], inputs[j])
 
 
-@compiled.kernel(__file__, celif.__file__, loihi2.__file__)
+@compiled.kernel()
 def _drive_all(  # type: ignore[no-untyped-def]
     aims, neurons, lasts, te, weights, orders, low, high, down, p, scratch, inputs
 ):

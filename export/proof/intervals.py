@@ -44,7 +44,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from export import loihi2
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model.layer import Layer
 from export.model.network import CelifLayer
@@ -145,7 +144,7 @@ def _unrolled(sign, t, te, scale, p, depth, least, most, rows):  # type: ignore[
     return best + magnitude * 2.0**-45
 
 
-@compiled.kernel(__file__, celif.__file__, loihi2.__file__)
+@compiled.kernel()
 def _scan(te, least_acc, most_acc, p, depth, v_low, v_high, theta_low, theta_high):  # type: ignore[no-untyped-def]
     neurons, steps = te.shape
     for n in _prange(neurons):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export import loihi2
 from export.loihi2 import STATE_MAX
 from export.model.layer import Layer
 from export.model.network import CelifLayer, CubaLayer, SigmaDeltaLayer
@@ -15,13 +14,12 @@ from export.steps.celif import IntParams, State
 from export.steps.cuba import CubaParams, CubaState
 from export.steps.sigma_delta import SigmaDeltaParams, SigmaDeltaState
 from export.twin.sums import SPIKES, SUMS
-from training.kernels import compiled, recurrent
+from training.kernels import compiled
 from training.kernels.recurrent import feed_back
 
 _prange = compiled.parallel_range()
 _celif_step, _cuba_step, _sigma_delta_step = celif.step, cuba.step, sigma_delta.step
 _MESSAGE_MAX, _STATE_EXP = sigma_delta.MESSAGE_MAX, sigma_delta.STATE_EXP
-_SOURCES = (__file__, celif.__file__, loihi2.__file__, recurrent.__file__)
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Run:
     saturated: int
 
 
-@compiled.kernel(*_SOURCES)
+@compiled.kernel()
 def _scan_celif(  # type: ignore[no-untyped-def]
     acc, own, own_down, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated
 ):
@@ -70,7 +68,7 @@ def _scan_celif(  # type: ignore[no-untyped-def]
         saturated[b] = ends.sum()
 
 
-@compiled.kernel(*_SOURCES, cuba.__file__)
+@compiled.kernel()
 def _scan_cuba(acc, own, own_down, p, bias, keep, spikes, v, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
@@ -97,7 +95,7 @@ def _scan_cuba(acc, own, own_down, p, bias, keep, spikes, v, saturated):  # type
         saturated[b] = count
 
 
-@compiled.kernel(*_SOURCES, sigma_delta.__file__)
+@compiled.kernel()
 def _scan_sigma_delta(acc, p, bias, keep, messages, sigma, saturated):  # type: ignore[no-untyped-def]
     batch, steps, neurons = acc.shape
     for b in _prange(batch):

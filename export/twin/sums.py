@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from training.kernels import compiled, scans, spike_products
+from training.kernels import compiled
 from training.kernels.spike_products import add_rows
 
 SPIKES = np.uint8
@@ -23,7 +23,7 @@ FEW = 8
 _prange = compiled.parallel_range()
 
 
-@compiled.kernel(__file__, spike_products.__file__, scans.__file__)
+@compiled.kernel()
 def _sums(weight, spikes, out):  # type: ignore[no-untyped-def]
     batch, steps, inputs = spikes.shape
     for b in _prange(batch):
@@ -36,7 +36,7 @@ def _sums(weight, spikes, out):  # type: ignore[no-untyped-def]
             add_rows(weight, active, count, out[b, t])
 
 
-@compiled.kernel(__file__)
+@compiled.kernel()
 def _graded_sums(weight, x, out):  # type: ignore[no-untyped-def]
     batch, steps, inputs = x.shape
     for b in _prange(batch):
@@ -48,7 +48,7 @@ def _graded_sums(weight, x, out):  # type: ignore[no-untyped-def]
                     out[b, t, n] += value * weight[m, n]
 
 
-@compiled.kernel(__file__)
+@compiled.kernel()
 def _counts(spikes, out):  # type: ignore[no-untyped-def]
     batch, steps, neurons = spikes.shape
     for b in _prange(batch):

@@ -26,10 +26,8 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from training import dynamics
 from training.dynamics import Params, State, advance
-from training.kernels import compiled, scans, spike_products
-from training.kernels import recurrent as recurrent_kernels
+from training.kernels import compiled
 from training.kernels.fused import arrays
 from training.kernels.recurrent import feed_back, give_back
 from training.kernels.reference import Boxcar
@@ -80,9 +78,7 @@ def embedding(te: Any, state: State, gamma: Any, c: Context) -> Any:
     return gamma * state.s + c.v * state.v + te * (c.te + c.s_te * state.s + c.v_te * state.v)
 
 
-@compiled.kernel(
-    __file__, scans.__file__, spike_products.__file__, dynamics.__file__, recurrent_kernels.__file__
-)
+@compiled.kernel()
 def _forward(x, weight, te, alpha, beta, theta0, gamma, c, v, theta):  # type: ignore[no-untyped-def]
     """Fill ``v`` and ``theta``, and turn currents ``x`` into spikes; no ``weight``, no feedback."""
     batch, steps, neurons = x.shape
@@ -101,7 +97,7 @@ def _forward(x, weight, te, alpha, beta, theta0, gamma, c, v, theta):  # type: i
                 feed_back(weight, s_now, own)
 
 
-@compiled.kernel(__file__, scans.__file__, recurrent_kernels.__file__)
+@compiled.kernel()
 def _backward(  # type: ignore[no-untyped-def]
     grad, weight, te, alpha, beta, theta0, gamma, c, width, v, theta, grad_te, grad_neuron
 ):

@@ -1,12 +1,14 @@
-"""numba, when it is there, with a compile cache that notices an edited ``step``.
+"""numba, where it is installed, with a compile cache that notices every edit of a kernel.
 
-numba's own cache looks only at the file of the function it compiles, so a kernel would go on
-using an old ``step`` from another file. The cache folder is therefore named by a hash of the
-sources of every file that kernels are made from.
+numba's own cache looks only at the file of the function that it compiles: a kernel would keep
+using an old ``step`` from another file. The cache folder is therefore named by a hash of all files
+that hold code or constants of kernels (:data:`KERNEL_SOURCES`), so that no list has to be kept by
+hand. After an edit of any of them every kernel is compiled again.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable
@@ -22,12 +24,41 @@ except ImportError:  # the plain step serves instead; functional.py says so
 AVAILABLE = numba is not None
 
 
-def _cache_folder(sources: tuple[str, ...]) -> Path:
+_ROOT = Path(__file__).resolve().parents[2]
+
+KERNEL_SOURCES = (
+    "training/kernels",
+    "training/dynamics.py",
+    "export/steps",
+    "export/twin",
+    "export/proof",
+    "export/loihi2.py",
+)
+"""Files, and folders of files, whose functions and constants kernels are compiled from."""
+
+
+def source_files(root: Path = _ROOT) -> list[Path]:
+    """List the files of :data:`KERNEL_SOURCES` below ``root`` in a fixed order."""
+    files = []
+    for name in KERNEL_SOURCES:
+        path = root / name
+        files += sorted(path.rglob("*.py")) if path.is_dir() else [path] * path.is_file()
+    return files
+
+
+@functools.lru_cache(maxsize=1)
+def cache_key(root: Path = _ROOT) -> str:
+    """Hash the sources of all kernels, with their paths, and the version of numba."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in (__file__, *sources):  # the options of the compiler stand in this file
-        digest.update(Path(source).read_bytes())
+    for path in source_files(root):
+        content = hashlib.sha256(path.read_bytes()).digest()
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + content)
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    return root / "celif" / "numba" / digest.hexdigest()[:16]
+    return root / "celif" / "numba" / cache_key()
 
 
 def _writable(folder: Path) -> bool:
@@ -39,17 +70,18 @@ def _writable(folder: Path) -> bool:
 
 
 def jitable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let kernels call ``function``; it stays the plain Python function it is.
+    """Let kernels call ``function``, which remains a plain Python function.
 
-    Compiled without fastmath, which would change bits.
+    Kernels compile it without fastmath, which would change bits.
     """
     return numba.extending.register_jitable(function) if AVAILABLE else function
 
 
 def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let kernels compute by the decorated function what ``plain`` does with arrays, too.
+    """Make kernels call the decorated function wherever the source calls ``plain``.
 
-    For a primitive whose plain operators are slow when compiled; a test must hold them equal.
+    This is for a primitive whose plain operators are slow when compiled to scalar code. A test must
+    show that both compute the same.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,18 +92,18 @@ def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
     return decorate
 
 
-def kernel(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a parallel loop; ``sources`` are the files that the loop's code comes from."""
+def kernel() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a loop over :func:`parallel_range` with numba, or leave it as it is without numba."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if not AVAILABLE:
             return function
-        folder = _cache_folder(sources)
+        folder = _cache_folder()
         config: Any = numba.config
         users = config.CACHE_DIR
         config.CACHE_DIR = str(folder)
         try:
-            # Without a folder of ours to write to, numba would cache in a stale one, or refuse.
+            # If our folder cannot be written, numba must not cache in another, possibly stale, one.
             return numba.njit(parallel=True, cache=_writable(folder), nogil=True)(function)
         finally:
             config.CACHE_DIR = users
@@ -80,10 +112,10 @@ def kernel(*sources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def parallel_range() -> Any:
-    """``numba.prange``, or ``range`` where there is no numba."""
+    """Return ``numba.prange``, or ``range`` without numba."""
     return numba.prange if AVAILABLE else range
 
 
 def threads() -> int:
-    """How many threads a kernel runs on."""
+    """Return the number of threads that a kernel runs on."""
     return numba.get_num_threads() if AVAILABLE else 1

@@ -19,9 +19,8 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from training import dynamics
 from training.dynamics import Params, State, step
-from training.kernels import compiled, scans, spike_products
+from training.kernels import compiled
 from training.kernels import fused as feedforward
 from training.kernels.reference import scan
 from training.kernels.scans import adjoint, spike
@@ -65,7 +64,7 @@ def give_back(weight: Any, grads: Any, out: Any) -> None:
                 out[i, m] += weight[n, m] * grads[i, n]
 
 
-@compiled.kernel(__file__, scans.__file__, spike_products.__file__, dynamics.__file__)
+@compiled.kernel()
 def _forward(x, weight, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untyped-def]
     batch, steps, neurons = x.shape
     for b in _prange(batch):
@@ -86,7 +85,7 @@ def _forward(x, weight, bias, te, p, width, spikes, v, flags):  # type: ignore[n
             feed_back(weight, s_now, own)
 
 
-@compiled.kernel(__file__, scans.__file__, dynamics.__file__)
+@compiled.kernel()
 def _backward(grad, weight, te, p, v, flags, grad_x, grad_te):  # type: ignore[no-untyped-def]
     batch, steps, neurons = v.shape
     groups = grad_te.shape[0]

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from training import dynamics
 from training.dynamics import State, step
 from training.kernels import compiled
 
@@ -64,7 +63,7 @@ def adjoint(
 # negative, which would be the end of vectorisation, too.
 
 
-@compiled.kernel(__file__, dynamics.__file__)
+@compiled.kernel()
 def forward(x, bias, te, p, width, v, flags, neurons_each):  # type: ignore[no-untyped-def]
     """Turn the currents ``x`` into spikes; ``v`` and ``flags`` are what the backward pass needs."""
     groups, steps, size, neurons = x.shape
@@ -87,7 +86,7 @@ def forward(x, bias, te, p, width, v, flags, neurons_each):  # type: ignore[no-u
                     flags[g, t, i, n] = np.uint8(boxed) | np.uint8(new.s) << 1
 
 
-@compiled.kernel(__file__, dynamics.__file__)
+@compiled.kernel()
 def backward(grad, te, p, v, flags, grad_bias, grad_te, neurons_each):  # type: ignore[no-untyped-def]
     """Turn gradients of spikes into those of currents; add to group g's of bias and TE."""
     groups, steps, size, neurons = grad.shape
@@ -104,7 +103,7 @@ def backward(grad, te, p, v, flags, grad_bias, grad_te, neurons_each):  # type: 
             # Samples and neurons backwards, too: a processor foresees one direction, not a zigzag.
             for i in range(size - 1, -1, -1):
                 for k in range(np.uint64(last - first)):
-                    n = np.uint64(last - 1) - k
+                    n = np.uint64(last - 1) - np.uint64(k)
                     grad_te[g, after, n] += grad_theta[i, n] * v[g, t, i, n]
                     grad_v[i, n], grad_theta[i, n] = adjoint(
                         grad[g, t, i, n], grad_v[i, n], grad_theta[i, n], te[after, n],
@@ -114,7 +113,7 @@ def backward(grad, te, p, v, flags, grad_bias, grad_te, neurons_each):  # type: 
                     grad_bias[g, n] += grad_v[i, n]
 
 
-@compiled.kernel(__file__)
+@compiled.kernel()
 def sent(flags, value, spikes):  # type: ignore[no-untyped-def]
     """What the layer sent: ``value`` where there was a spike that dropout left, else 0."""
     zero = value - value
@@ -123,7 +122,7 @@ def sent(flags, value, spikes):  # type: ignore[no-untyped-def]
             spikes[row, n] = value if flags[row, n] & (SPIKED | DROPPED) == SPIKED else zero
 
 
-@compiled.kernel(__file__)
+@compiled.kernel()
 def returned(flags, value, grad):  # type: ignore[no-untyped-def]
     """Gradients of a layer's spikes, in place, from those of what :func:`sent` makes of them."""
     zero = value - value
@@ -149,7 +148,7 @@ def hashed(counter: Any, key: Any) -> Any:
     return x ^ (x >> np.uint64(15))
 
 
-@compiled.kernel(__file__)
+@compiled.kernel()
 def drop(flags, first, tied, key, below):  # type: ignore[no-untyped-def]
     """Mark as dropped where the hash of (sample, step, neuron) is less than ``below``.
 
@@ -162,5 +161,5 @@ def drop(flags, first, tied, key, below):  # type: ignore[no-untyped-def]
                 row = (first + g * size + i) * steps + (0 if tied else t)
                 start = np.uint64(row * neurons)
                 for n in range(np.uint64(neurons)):
-                    dropped = hashed(start + n, key) < below
+                    dropped = hashed(start + np.uint64(n), key) < below
                     flags[g, t, i, n] |= np.uint8(dropped) << 2

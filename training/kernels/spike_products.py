@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from training.kernels import compiled, scans
+from training.kernels import compiled
 from training.kernels.scans import DROPPED, SPIKED
 
 _prange = compiled.parallel_range()
@@ -38,7 +38,7 @@ def add_rows(rows: Any, active: Any, count: Any, out: Any) -> None:
             out[n] += a[n]
 
 
-@compiled.kernel(__file__, scans.__file__)
+@compiled.kernel()
 def product(flags, value, weight, out):  # type: ignore[no-untyped-def]
     """``value`` times the sums of ``weight`` (input, neuron) over what was sent.
 
@@ -59,7 +59,7 @@ def product(flags, value, weight, out):  # type: ignore[no-untyped-def]
                     out[row, n] *= value
 
 
-@compiled.kernel(__file__, scans.__file__)
+@compiled.kernel()
 def add_outer(flags, grad, sums, neurons_each):  # type: ignore[no-untyped-def]
     """Add every row of ``grad`` to that of ``sums`` whose input was sent.
 

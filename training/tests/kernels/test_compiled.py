@@ -1,6 +1,10 @@
-"""The compile cache: named by the sources, and done without where it cannot be written."""
+"""The compile cache: its key covers all code of kernels, and it may be missing altogether."""
 
 from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from training.kernels import compiled
 
 _prange = compiled.parallel_range()
+ROOT = Path(compiled.__file__).resolve().parents[2]
 
 
 def double(x: np.ndarray) -> None:
@@ -15,14 +20,74 @@ def double(x: np.ndarray) -> None:
         x[i] *= 2
 
 
-def test_cache_is_named_by_every_source(tmp_path):
-    a, b = tmp_path / "a.py", tmp_path / "b.py"
-    a.write_text("x = 1")
-    b.write_text("y = 1")
-    before = compiled._cache_folder((str(a), str(b)))
-    assert compiled._cache_folder((str(a), str(b))) == before
-    b.write_text("y = 2")
-    assert compiled._cache_folder((str(a), str(b))) != before
+@pytest.fixture
+def key_of_copy(tmp_path):
+    """The key of a copy of the kernels' sources, computed again on each call."""
+    for path in compiled.source_files():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    return lambda: compiled.cache_key.__wrapped__(tmp_path)
+
+
+def test_cache_key_changes_with_any_kernel_source(tmp_path, key_of_copy):
+    before = key_of_copy()
+    assert key_of_copy() == before == compiled.cache_key()
+    files = compiled.source_files(tmp_path)
+    assert len(files) > 15
+    for path in files:
+        text = path.read_text()
+        path.write_text(text + "\n# edited\n")
+        assert key_of_copy() != before, path
+        path.write_text(text)
+    assert key_of_copy() == before
+
+
+def test_cache_key_changes_with_a_new_kernel_file(tmp_path, key_of_copy):
+    before = key_of_copy()
+    (tmp_path / "export" / "twin" / "another.py").write_text("x = 1")
+    assert key_of_copy() != before
+
+
+def project_imports(path: Path) -> dict[str, Path]:
+    """The names that a module imports from the project, with the file that each comes from."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for name in node.names:
+                base = ROOT / node.module.replace(".", "/")
+                for file in (base / f"{name.name}.py", base.with_suffix(".py")):
+                    if file.is_file():
+                        found[name.asname or name.name] = file
+                        break
+    return found
+
+
+def compiled_functions(path: Path) -> list[ast.FunctionDef]:
+    """Functions of a module that numba compiles."""
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and any("compiled." in ast.unparse(each) for each in node.decorator_list)
+    ]
+
+
+def test_compiled_code_comes_from_the_hashed_sources_alone():
+    hashed = set(compiled.source_files())
+    rooms = ("training", "export", "lava_procs", "hw_tests", "celif")
+    everywhere = [
+        p for room in rooms for p in (ROOT / room).rglob("*.py") if "tests" not in p.parts
+    ]
+    makers = [path for path in everywhere if compiled_functions(path)]
+    assert len(makers) > 8
+    assert [path for path in makers if path not in hashed] == []
+    for path in makers:
+        imported = project_imports(path)
+        for function in compiled_functions(path):
+            used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+            outside = {name for name in used & imported.keys() if imported[name] not in hashed}
+            assert outside == set(), f"{path}: {function.name}"
 
 
 @pytest.mark.parametrize("writable", [True, False], ids=["writable", "blocked"])
@@ -34,6 +99,6 @@ def test_kernel_is_cached_where_the_user_keeps_caches_or_not_at_all(
         root.touch()  # a file in the folder's place
     monkeypatch.setenv("XDG_CACHE_HOME", str(root))
     x = np.arange(3.0)
-    compiled.kernel(__file__)(double)(x)
+    compiled.kernel()(double)(x)
     assert x.tolist() == [0, 2, 4]
     assert bool(list((root / "celif" / "numba").rglob("*double*.nbc"))) == writable
