@@ -15,7 +15,7 @@ import torch
 
 from export import FixedNetwork, Trace
 from export.loihi2 import DECAY_ONE
-from export.model.geometry import sent
+from export.model.geometry import delayed
 from export.model.network import CelifLayer
 from export.twin.scans import run_layer
 from export.twin.simulate import arriving_sums, synaptic_sums
@@ -42,11 +42,11 @@ class DequantisedLayer:
         one = 2.0**-layer.fraction_bits
         te = layer.te[:, :steps] * 2.0 ** -layer.te_shift[:, None]
         # The sum as it is, before the synapse shifts it right.
-        unit = 2.0 ** (layer.shift - layer.sum_exp - layer.fraction_bits)
+        unit = 2.0 ** (layer.shift - layer.sum_right_shift - layer.fraction_bits)
         own = layer.weight_rec
 
         def tensor(values: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(layer.spread(values).astype(np.float32))
+            return torch.from_numpy(layer.per_neuron(values).astype(np.float32))
 
         return cls(
             params=Params(
@@ -96,25 +96,25 @@ def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> FloatRun:
 
 def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[FloatRun]:
     """Run the layers one after another, those of CE-LIF neurons by the reference loop."""
-    inputs, largest = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
+    inputs, input_max = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
     for layer in net.layers:
         if isinstance(layer, CelifLayer):
-            sums = torch.from_numpy(synaptic_sums(layer, inputs, largest)).double()
+            sums = torch.from_numpy(synaptic_sums(layer, inputs, input_max)).double()
             run = _float_layer(layer, sums)
         else:
-            whole = run_layer(layer, arriving_sums(layer, inputs, largest), keep=True)
+            whole = run_layer(layer, arriving_sums(layer, inputs, input_max), keep=True)
             spikes, v = (array.transpose(0, 2, 1) for array in (whole.spikes, whole.v))
             run = FloatRun(None, None, spikes, v, None)
         yield run
-        inputs = sent(run.spikes.transpose(0, 2, 1), layer.late)
-        largest = max(map(abs, layer.output_range))
+        inputs = delayed(run.spikes.transpose(0, 2, 1), layer.output_delay)
+        input_max = max(map(abs, layer.output_range))
 
 
 def run_torch(net: FixedNetwork, x: np.ndarray) -> Trace:
     """Run the dequantised network by PyTorch's reference loop, in float32."""
     graded = net.encode(x)
     runs = list(float_layers(net, graded))
-    left = sent(runs[-1].spikes.transpose(0, 2, 1), net.layers[-1].late)
+    left = delayed(runs[-1].spikes.transpose(0, 2, 1), net.layers[-1].output_delay)
     logits = left.sum(1, dtype=np.float64)
     if net.readout is not None:
         logits = logits @ net.readout.weight.T + net.readout.bias * graded.shape[2]

@@ -26,7 +26,7 @@ def run_plain(net: FixedNetwork, x: np.ndarray) -> Trace:
     for layer in net.layers:
         run = _run_layer(layer, inputs)
         runs.append({name: values.transpose(0, 2, 1) for name, values in run.items()})
-        inputs = _late(run["s"], layer.late)
+        inputs = _late(run["s"], layer.output_delay)
     logits = inputs.sum(1)
     if net.readout is not None:
         logits = logits @ net.readout.weight.T + net.readout.bias * x.shape[2]
@@ -39,13 +39,13 @@ def _run_layer(layer: Layer, inputs: np.ndarray) -> dict[str, np.ndarray]:
     """Registers (batch, time, neuron) of a layer for inputs (batch, time, channel)."""
     # In float64 every integer below 2⁵³ is exact, and a synaptic sum stays below 2³¹.
     sums = (inputs.astype(np.float64) @ layer.matrix.T.astype(np.float64)).astype(np.int64)
-    sums >>= layer.sum_exp
+    sums >>= layer.sum_right_shift
     state, advance = _start(layer, np.zeros((len(inputs), layer.neurons), np.int64))
     states = []
     for k in range(inputs.shape[1]):
         arrived = sums[:, k]
         if layer.weight_rec is not None:
-            arrived = arrived + layer.own(state.s @ layer.weight_rec.T)
+            arrived = arrived + layer.align_recurrent(state.s @ layer.weight_rec.T)
         state = advance(arrived, k, state)
         states.append(state)
     return {name: np.stack([getattr(s, name) for s in states], 1) for name in state._fields}
@@ -54,7 +54,7 @@ def _run_layer(layer: Layer, inputs: np.ndarray) -> dict[str, np.ndarray]:
 def _start(layer: Layer, rest: np.ndarray) -> tuple[Any, Advance]:
     """State of a layer before its first step, and how it goes on."""
     if isinstance(layer, CelifLayer):
-        p, te = layer.params, layer.spread(layer.te).astype(np.int64)
+        p, te = layer.params, layer.per_neuron(layer.te).astype(np.int64)
         state = celif.State(rest + layer.theta0_int, rest, rest)
         return state, lambda acc, k, now: celif.step(acc, te[:, k], now, p)
     if isinstance(layer, CubaLayer):

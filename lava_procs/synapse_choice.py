@@ -44,24 +44,24 @@ class Synapse(NamedTuple):
 
 
 def input_synapse(
-    layer: Layer, largest_input: int, message_bits: int, delay: np.ndarray | None, sparse: bool
+    layer: Layer, input_max: int, message_bits: int, delay: np.ndarray | None, sparse: bool
 ) -> Synapse:
     """The synapses by which a layer hears the one before, whose neurons have ``delay``."""
     conv = layer.geometry
-    exact = layer.sum_exp == 0 and layer.largest_sum(largest_input) <= STATE_MAX
+    exact = layer.sum_right_shift == 0 and layer.largest_sum(input_max) <= STATE_MAX
     if conv is not None and delay is None and exact and not conv.one_to_one(layer.weight):
         return Synapse(_convolution(layer, message_bits), 0)
-    dense_exp = _factor(layer) + layer.sum_exp
-    if delay is not None and layer.sum_exp:
+    dense_exp = _factor(layer) + layer.sum_right_shift
+    if delay is not None and layer.sum_right_shift:
         process = Synapses(
             weights=layer.matrix,
-            exp=-layer.sum_exp,
+            exp=-layer.sum_right_shift,
             dense_exp=dense_exp,
             delays=delay,
             num_message_bits=message_bits,
         )
     else:
-        exp, sparse = -layer.sum_exp, sparse or conv is not None
+        exp, sparse = -layer.sum_right_shift, sparse or conv is not None
         process = _stock(layer, layer.matrix, exp, message_bits, delay, sparse)
     return Synapse(process, dense_exp)
 
@@ -73,10 +73,10 @@ def own_synapse(layer: Layer, sparse: bool, fixed_only: bool = False) -> Abstrac
     """
     assert layer.weight_rec is not None  # of a recurrent layer
     if layer.input_exp == 0 or fixed_only:
-        return _stock(layer, layer.weight_rec, layer.own_shift, 0, None, sparse)
+        return _stock(layer, layer.weight_rec, layer.recurrent_shift, 0, None, sparse)
     # Its sums have another exponent than the others, which Lava's float Dense would not know.
-    dense_exp = _factor(layer) + layer.sum_exp
-    return Synapses(weights=layer.weight_rec, exp=layer.own_shift, dense_exp=dense_exp)
+    dense_exp = _factor(layer) + layer.sum_right_shift
+    return Synapses(weights=layer.weight_rec, exp=layer.recurrent_shift, dense_exp=dense_exp)
 
 
 def _factor(layer: Layer) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from export import FixedNetwork, ModelError
 from export.model.network import CelifLayer
 from hw_tests.networks.random_nets import random_network, random_te
-from hw_tests.networks.random_stacks import Part, random_stack
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training.slayer.mantissa import mantissa_max
 
 
@@ -129,10 +129,10 @@ def _stack(rng: np.random.Generator, size: Size, steps: int) -> tuple[FixedNetwo
         return net, [*(name for name, there in has.items() if there), *names]
 
 
-def _part(rng: np.random.Generator, width: int) -> Part:
+def _part(rng: np.random.Generator, width: int) -> LayerSpec:
     neuron = str(rng.choice(["CELIF", "CELIF", "CELIF", "CUBA", "SDNN"]))
     recurrent = bool(neuron != "SDNN" and rng.random() < 0.3)
-    return Part(
+    return LayerSpec(
         min(width, _FEEDBACK) if recurrent else width,
         neuron,
         recurrent=recurrent,
@@ -141,7 +141,7 @@ def _part(rng: np.random.Generator, width: int) -> Part:
     )
 
 
-def _convolution(rng: np.random.Generator, shape: tuple[int, ...]) -> Part:
+def _convolution(rng: np.random.Generator, shape: tuple[int, ...]) -> LayerSpec:
     channels, height, width = shape
     groups = channels if rng.random() < 0.3 else 1
 
@@ -149,7 +149,7 @@ def _convolution(rng: np.random.Generator, shape: tuple[int, ...]) -> Part:
         return int(rng.integers(low, high + 1)), int(rng.integers(low, high + 1))
 
     options = {"stride": pair(1, 2), "padding": pair(0, 2), "dilation": pair(1, 2)}
-    return Part(
+    return LayerSpec(
         groups * int(rng.integers(1, 5)),
         kernel=pair(1, min(3, height, width)),
         options={**options, "groups": groups},

@@ -38,7 +38,7 @@ def is_convolution(module: Any) -> bool:
 class BlockReader:
     """Reads block after block; knows what the next one hears, and when."""
 
-    heard: Shape
+    input_shape: Shape
     layers: list[FloatLayer | SlayerLayer] = field(default_factory=list)
     steps: int = 0
     lag: int = 1
@@ -59,7 +59,9 @@ class BlockReader:
         self.lag += 1 - layer.delay_shift
         rows = len(layer.weight)
         geometry = layer.geometry
-        self.heard = Shape(rows, 1, 1) if geometry is None else geometry.output_shape(layer.weight)
+        self.input_shape = (
+            Shape(rows, 1, 1) if geometry is None else geometry.output_shape(layer.weight)
+        )
 
     def celif(self, module: Any, name: str) -> FloatLayer:
         """Float values of a CE-LIF block, as its forward pass uses them."""
@@ -92,7 +94,7 @@ class BlockReader:
             rows = module.neuron.num_neurons
             return {
                 "weight": np.full((rows, 1, 1, 1), factor),
-                "geometry": Geometry(self.heard, groups=rows),
+                "geometry": Geometry(self.input_shape, groups=rows),
             }
         weight, *own = (_used(synapse) for synapse in synapses_of(module))
         if is_convolution(module):
@@ -108,7 +110,7 @@ class BlockReader:
             name: tuple(int(value) for value in getattr(synapse, name)[:2])
             for name in ("stride", "padding", "dilation")
         }
-        return Geometry(self.heard, groups=int(synapse.groups), **pairs)  # type: ignore[arg-type]
+        return Geometry(self.input_shape, groups=int(synapse.groups), **pairs)  # type: ignore[arg-type]
 
     def slayer(self, module: Any, name: str) -> SlayerLayer:
         """Integers of a block of SLAYER's, by its own export."""
@@ -123,7 +125,7 @@ class BlockReader:
             if self.unit:
                 group["inExp"] = self.unit
             if is_convolution(module):
-                group["inShape"] = np.array(self.heard)
+                group["inShape"] = np.array(self.input_shape)
             if "weight_exp" in group["neuron"]:
                 raise ModelError(
                     f"{name} norm: expected none that scales weights, got "

@@ -22,7 +22,7 @@ from export.convert.fraction_bits import Arriving, Choice
 from export.convert.measuring import float_outputs, outputs
 from export.convert.proposals import READOUT, Place, Proposals
 from export.convert.round import FloatLayer, integer_layer, integer_readout
-from export.model.geometry import sent
+from export.model.geometry import delayed
 from export.model.input_coding import Encoding
 from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer, needed_gap
 from export.twin.scans import run_layer
@@ -119,7 +119,7 @@ class _Builder:
             choices.append(choice)
             if inputs is not None:
                 sums = arriving_sums(layer, inputs, max(map(abs, reach)))
-                inputs = sent(run_layer(layer, sums, keep=False).spikes, layer.late)
+                inputs = delayed(run_layer(layer, sums, keep=False).spikes, layer.output_delay)
             reach = layer.output_range
         return Chosen(self._network(layers, plan), choices)
 

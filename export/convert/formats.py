@@ -13,7 +13,7 @@ from export.checks import ModelError
 from export.convert import rules
 from export.convert.round import FloatLayer
 from export.model.layer import Layer
-from export.model.te import ENCODINGS, Cosine, Table
+from export.model.te import ENCODINGS, CosineTable, Table
 
 BEST = "best"
 RULES = (BEST, *rules.RULES)
@@ -97,9 +97,9 @@ class Formats:
         )
 
     def _asked(self, values: FloatLayer, weight_bits: int, te_bits: int, fraction: Any) -> Asked:
-        generated = values.turns is not None and self.te_encoding in (None, Cosine.encoding)
+        generated = values.turns is not None and self.te_encoding in (None, CosineTable.encoding)
         packed = self.te_encoding == "packed"
-        if self.te_encoding == Cosine.encoding and not generated:
+        if self.te_encoding == CosineTable.encoding and not generated:
             raise ModelError.about(
                 values.name,
                 "te_encoding",

@@ -115,13 +115,13 @@ def _proven(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | Non
 
 def _calibrated(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | None:
     assert arriving.inputs is not None
-    largest_input = max(map(abs, arriving.range))
+    input_max = max(map(abs, arriving.range))
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:
             layer = at(bits)
         except ModelError:
             continue
-        sums = arriving_sums(layer, arriving.inputs, largest_input)
+        sums = arriving_sums(layer, arriving.inputs, input_max)
         run = run_layer(layer, sums, keep=True)
         theta = 0 if run.theta is None else int(np.abs(run.theta).max())
         peak = max(int(np.abs(run.v).max()), theta)

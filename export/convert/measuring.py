@@ -31,13 +31,19 @@ def float_outputs(
     integers get them, (batch, channel, time), so that the encoding is no part of the difference.
     """
     inputs = np.ascontiguousarray(graded.transpose(0, 2, 1))
-    largest, scale = max(map(abs, encoding.range)), encoding.scale
+    input_max, scale = max(map(abs, encoding.range)), encoding.scale
     for layer in layers:
         if isinstance(layer, FloatLayer):
-            inputs, largest = geometry.sent(_float_spikes(layer, inputs, scale), _late(layer)), 1
+            inputs, input_max = (
+                geometry.delayed(_float_spikes(layer, inputs, scale), _late(layer)),
+                1,
+            )
         else:
-            spikes = run_layer(layer, arriving_sums(layer, inputs, largest), keep=False).spikes
-            inputs, largest = geometry.sent(spikes, layer.late), max(map(abs, layer.output_range))
+            spikes = run_layer(layer, arriving_sums(layer, inputs, input_max), keep=False).spikes
+            inputs, input_max = (
+                geometry.delayed(spikes, layer.output_delay),
+                max(map(abs, layer.output_range)),
+            )
         scale = 1.0
     rates = inputs.mean(1, dtype=np.float64)
     return rates if readout is None else rates @ readout[0].T + readout[1]

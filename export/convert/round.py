@@ -19,7 +19,7 @@ from export.model import te
 from export.model.geometry import Geometry
 from export.model.input_coding import Encoding
 from export.model.network import CelifLayer, ReadoutLayer
-from export.model.te import Cosine, Form, Table
+from export.model.te import CosineTable, Form, Table
 from training.slayer.mantissa import EXPONENT_MAX, mantissa_max
 
 
@@ -91,7 +91,7 @@ class LayerFormat:
             weight_exp=layer.weight_exp,
             te_bits=layer.te_bits,
             te_exp=layer.te_exp,
-            te_form=form.wave if isinstance(form := layer.te_form, Cosine) else form,
+            te_form=form.wave if isinstance(form := layer.te_form, CosineTable) else form,
             fraction_bits=layer.fraction_bits,
             bias_exp=layer.bias_exp,
             input_exp=layer.input_exp,
@@ -125,7 +125,7 @@ def encode_te(values: FloatLayer, form: LayerFormat) -> tuple[np.ndarray, Form]:
     if not isinstance(form.te_form, Table):
         if values.turns is None:
             raise ModelError.about(values.name, "te", "cosines, as its format generates", "a table")
-        cosine = Cosine(te.increments(values.turns), form.te_form)
+        cosine = CosineTable(te.increments(values.turns), form.te_form)
         return cosine.decode(cosine.increment, steps), cosine
     means = te.block_means(values.te, form.te_form.hold)
     columns = mantissas(means, form.te_exp, form.te_bits)

@@ -22,7 +22,7 @@ from export import loihi2
 from export.fit.chip import Chip
 from export.model.network import CelifLayer, FixedNetwork, Layer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
-from export.model.te import Cosine, Form
+from export.model.te import CosineTable, Form
 
 _SPIKE_BITS = 1
 _BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
@@ -125,7 +125,7 @@ def _state_bits(layer: Layer) -> int:
     """Bits of a neuron's registers: what it must keep from step to step, and its own constants."""
     if isinstance(layer, CelifLayer):
         bits = 2 * loihi2.STATE_BITS + _SPIKE_BITS + _BIAS_BITS
-        if isinstance(layer.te_form, Cosine):
+        if isinstance(layer.te_form, CosineTable):
             bits += loihi2.PHASE_BITS
         exponents = (layer.weight_exp, layer.te_exp)
         return bits + sum(_SHIFT_BITS for exponent in exponents if np.ndim(exponent))
@@ -173,7 +173,7 @@ def with_te(layers: tuple[Demand, ...], te: TeDemand) -> tuple[Demand, ...]:
         if layer.te is None:
             return layer
         # A generated wave keeps its phase from step to step.
-        phases = isinstance(te.form, Cosine) - isinstance(layer.te.form, Cosine)
+        phases = isinstance(te.form, CosineTable) - isinstance(layer.te.form, CosineTable)
         bits = layer.state_bits + phases * loihi2.PHASE_BITS
         return replace(layer, te=replace(te, steps=layer.te.steps), state_bits=bits)
 

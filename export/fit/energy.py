@@ -132,7 +132,7 @@ def count(net: FixedNetwork, x: np.ndarray, trace: Trace) -> tuple[Activity, ...
             )
         )
         if spikes is not None:
-            arriving = geometry.sent(np.ascontiguousarray(spikes), layer.late)
+            arriving = geometry.delayed(np.ascontiguousarray(spikes), layer.output_delay)
     return tuple(found)
 
 

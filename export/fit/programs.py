@@ -21,7 +21,7 @@ from export.loihi2 import (
 from export.model.layer import Layer
 from export.model.network import CelifLayer, ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
-from export.model.te import Cosine
+from export.model.te import CosineTable
 from export.steps.sigma_delta import MESSAGE_EXP, MESSAGE_MAX, STATE_EXP
 
 SIGN = 63
@@ -215,7 +215,11 @@ def readout_step() -> Program:
 def program_of(layer: Layer) -> Program:
     """One step of a neuron of ``layer``."""
     if isinstance(layer, CelifLayer):
-        wave = len(layer.te_form.wave).bit_length() - 1 if isinstance(layer.te_form, Cosine) else 0
+        wave = (
+            len(layer.te_form.wave).bit_length() - 1
+            if isinstance(layer.te_form, CosineTable)
+            else 0
+        )
         return celif_step(layer.te_form.encoding, wave)
     if isinstance(layer, CubaLayer):
         return cuba_step()

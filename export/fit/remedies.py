@@ -22,7 +22,7 @@ from export.convert.formats import Formats
 from export.fit.chip import Chip
 from export.fit.demand import SLAYER_KINDS, Demand, TeDemand, with_te, with_weight_bits
 from export.fit.placement import Shortage, cores_of, most, shortages
-from export.model.te import Cosine, Table
+from export.model.te import CosineTable, Table
 
 Layers = tuple[Demand, ...]
 _HOLDS = (2, 4, 8, 16, 32, 64)
@@ -97,7 +97,7 @@ def _holds(te: TeDemand) -> list[tuple[str, int]]:
 def _cosine(te: TeDemand) -> TeDemand:
     """A generated cosine of the same bits, with the largest wave that the file allows."""
     wave = np.zeros(1 << loihi2.WAVE_BITS_MAX, np.int64)
-    return replace(te, form=Cosine(np.zeros(0, np.int64), wave))
+    return replace(te, form=CosineTable(np.zeros(0, np.int64), wave))
 
 
 def _te_levels(layers: Layers) -> dict[tuple[int, int, int], tuple[list[str], Layers]]:

@@ -3,7 +3,7 @@
 A layer's weights are a matrix (neuron, input), or kernels (out channel, in channel, height, width)
 with a :class:`Geometry`. Images are numbered as torch flattens them: channel, row, column. What a
 layer has one of per row of weights (TE, bias, delay) is shared by all positions of a channel.
-A spike of step k counts as one of step k + late; those that would be later than the last are lost.
+A spike of step k counts as one of step k + delay; those that would be later than the last are lost.
 """
 
 from __future__ import annotations
@@ -126,12 +126,12 @@ def extremes(
     return positive * low + negative * high, positive * high + negative * low
 
 
-def sent(spikes: np.ndarray, late: np.ndarray) -> np.ndarray:
-    """What leaves a layer that fires ``spikes`` (batch, time, neuron), each ``late`` steps on."""
-    if not late.any():
+def delayed(spikes: np.ndarray, delay: np.ndarray) -> np.ndarray:
+    """Spikes (batch, time, neuron) as they leave a layer, each ``delay`` (neuron,) steps later."""
+    if not delay.any():
         return spikes
     out, steps = np.zeros_like(spikes), spikes.shape[1]
-    for steps_late in np.unique(late[late < steps]):
-        neurons = late == steps_late
-        out[:, steps_late:, neurons] = spikes[:, : steps - steps_late, neurons]
+    for later in np.unique(delay[delay < steps]):
+        neurons = delay == later
+        out[:, later:, neurons] = spikes[:, : steps - later, neurons]
     return out

@@ -47,7 +47,7 @@ class Layer:
     input_exp: int = 0
 
     kind: ClassVar[str] = ""
-    sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
+    lava_sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
     """By how many bits Lava shifts a synaptic sum up in 32 bits."""
     output_range: ClassVar[tuple[int, int]] = (0, 1)
     """Smallest and largest value that a neuron sends."""
@@ -105,30 +105,30 @@ class Layer:
         return synapses.matrix(self.weight, self.geometry)
 
     @property
-    def sum_exp(self) -> int:
+    def sum_right_shift(self) -> int:
         """By how many bits the synapses from the layer before shift their sums right, down."""
         return 0
 
     @property
-    def own_shift(self) -> int:
+    def recurrent_shift(self) -> int:
         """By how many bits a recurrent layer's own sums are shifted left, or right if negative.
 
         They then have the unit of the others, to which they are added.
         """
-        return self.input_exp - self.sum_exp
+        return self.input_exp - self.sum_right_shift
 
     @property
-    def late(self) -> np.ndarray:
+    def output_delay(self) -> np.ndarray:
         """By how many steps the output of each neuron moves."""
         delay = np.zeros(self.rows, np.int64) if self.delay is None else self.delay
-        return self.spread(delay + int(self.delay_shift))
+        return self.per_neuron(delay + int(self.delay_shift))
 
     @property
     def gap(self) -> int:
         """Silent steps that have to follow a sample, for no spike to reach the next one."""
-        return max(int(self.late.max()), int(self.weight_rec is not None))
+        return max(int(self.output_delay.max()), int(self.weight_rec is not None))
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
+    def per_neuron(self, values: np.ndarray) -> np.ndarray:
         """What each row has, for each neuron."""
         return values if self.positions == 1 else np.repeat(values, self.positions, axis=0)
 
@@ -143,19 +143,23 @@ class Layer:
     def arriving(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value that reaches every neuron: sums, shifted by the synapses."""
         least, most = synapses.extremes(self.weight, self.geometry, low, high)
-        least, most = least >> self.sum_exp, most >> self.sum_exp
+        least, most = least >> self.sum_right_shift, most >> self.sum_right_shift
         if self.weight_rec is not None:
             own = synapses.extremes(self.weight_rec, None, *self.output_range)
-            least, most = least + self.own(own[0]), most + self.own(own[1])
+            least, most = least + self.align_recurrent(own[0]), most + self.align_recurrent(own[1])
         return least, most
 
-    def own(self, sums: np.ndarray) -> np.ndarray:
+    def align_recurrent(self, sums: np.ndarray) -> np.ndarray:
         """What the sums of a recurrent layer's own spikes add to those from the layer before."""
-        return sums << self.own_shift if self.own_shift > 0 else sums >> -self.own_shift
+        return (
+            sums << self.recurrent_shift
+            if self.recurrent_shift > 0
+            else sums >> -self.recurrent_shift
+        )
 
-    def largest_sum(self, largest_input: int) -> int:
-        """Largest |sum|, partial or whole, of inputs up to ±``largest_input``."""
-        _, most = synapses.extremes(np.abs(self.weight), self.geometry, 0, largest_input)
+    def largest_sum(self, input_max: int) -> int:
+        """Largest |sum|, partial or whole, of inputs up to ±``input_max``."""
+        _, most = synapses.extremes(np.abs(self.weight), self.geometry, 0, input_max)
         if self.weight_rec is not None:
             most = most + (np.abs(self.weight_rec).sum(1) << self.input_exp)
         return int(most.max())

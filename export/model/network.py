@@ -87,14 +87,14 @@ class CelifLayer(Layer):
             checks.integer(self.name, field, value, low, high)
 
     @property
-    def sum_exp(self) -> int:
+    def sum_right_shift(self) -> int:
         """Right shift of sums that have more fractional bits than F, rounding down."""
         return max(0, int(np.max(self.weight_exp)) + self.input_exp - self.fraction_bits)
 
     @property
     def shift(self) -> np.ndarray:
         """Left shifts (row,) that bring the synaptic sums to F fractional bits."""
-        fraction = np.int64(self.fraction_bits) - self.input_exp + self.sum_exp
+        fraction = np.int64(self.fraction_bits) - self.input_exp + self.sum_right_shift
         return np.broadcast_to(fraction - self.weight_exp, self.rows)
 
     @property
@@ -114,9 +114,9 @@ class CelifLayer(Layer):
             self.alpha_mant,
             self.beta_mant,
             self.theta0_int,
-            self.spread(self.te_shift),
-            self.spread(self.shift),
-            self.spread(self.bias),
+            self.per_neuron(self.te_shift),
+            self.per_neuron(self.shift),
+            self.per_neuron(self.bias),
         )
 
 
@@ -172,7 +172,7 @@ class FixedNetwork:
             raise ModelError("network: expected at least one layer, got none")
         checks.integer("network", "steps", self.steps, 1, loihi2.STEPS_MAX)
         inputs, lag, unit = self.encoding.channels, 1, 0
-        largest = max(map(abs, self.encoding.range))
+        input_max = max(map(abs, self.encoding.range))
         for layer in self.all_layers:
             if layer.inputs != inputs:
                 expected = f"{inputs} inputs, as many as come before it"
@@ -184,12 +184,12 @@ class FixedNetwork:
                 expected, found = "spikes before a readout", "graded messages"
                 remedy = "end with the sigma-delta block, or put a spiking one after it"
                 raise ModelError.about(layer.name, "weight", expected, found, remedy)
-            self._check_sums(layer, largest)
+            self._check_sums(layer, input_max)
             if isinstance(layer, CelifLayer) and layer.te.shape[1] != self.steps:
                 expected = f"{self.steps} steps, as the network has"
                 raise ModelError.about(layer.name, "te", expected, layer.te.shape[1])
             inputs, lag, unit = layer.neurons, lag + 1 - layer.delay_shift, layer.output_exp
-            largest = max(map(abs, layer.output_range))
+            input_max = max(map(abs, layer.output_range))
         checks.integer("network", "gap", self.gap, needed_gap(self.layers), loihi2.GAP_MAX)
         worst = self.readout.worst_case(self.steps) if self.readout else 0
         if self.readout and worst > loihi2.READOUT_MAX:
@@ -201,10 +201,10 @@ class FixedNetwork:
             raise ModelError.about("input", "permutation", f"{self.steps} steps", len(order))
 
     @staticmethod
-    def _check_sums(layer: Layer, largest_input: int) -> None:
+    def _check_sums(layer: Layer, input_max: int) -> None:
         # Dense shifts mantissas up, LIF what is left of their sum after the synapse's shift.
-        up = max(loihi2.SYNAPSE_SHIFT, layer.sum_shift - layer.sum_exp)
-        worst, limit = layer.largest_sum(largest_input), loihi2.SUM_MAX >> up
+        up = max(loihi2.SYNAPSE_SHIFT, layer.lava_sum_shift - layer.sum_right_shift)
+        worst, limit = layer.largest_sum(input_max), loihi2.SUM_MAX >> up
         if worst > limit:
             expected = f"sums of weights times inputs up to {limit}"
             remedy = "use fewer input bits, fewer inputs or smaller weights"

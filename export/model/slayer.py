@@ -46,7 +46,7 @@ class CubaLayer(SlayerLayer):
     vth: int
 
     kind: ClassVar[str] = "CUBA"
-    sum_shift: ClassVar[int] = loihi2.CURRENT_SHIFT
+    lava_sum_shift: ClassVar[int] = loihi2.CURRENT_SHIFT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,14 +56,14 @@ class CubaLayer(SlayerLayer):
         self._per_row("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
 
     @property
-    def sum_exp(self) -> int:
+    def sum_right_shift(self) -> int:
         """Right shift that makes spikes of graded messages, as far as the weights can tell."""
         return self.input_exp
 
     @property
     def params(self) -> CubaParams:
         """The registers, as :func:`export.steps.cuba.step` takes them."""
-        bias = self.spread(self.bias_mant.astype(np.int64)) << loihi2.CURRENT_SHIFT
+        bias = self.per_neuron(self.bias_mant.astype(np.int64)) << loihi2.CURRENT_SHIFT
         return CubaParams(self.du, self.dv, self.vth, bias)
 
 
@@ -74,7 +74,7 @@ class SigmaDeltaLayer(SlayerLayer):
     vth: int
 
     kind: ClassVar[str] = "SDNN"
-    sum_shift: ClassVar[int] = 0
+    lava_sum_shift: ClassVar[int] = 0
     output_range: ClassVar[tuple[int, int]] = (-MESSAGE_MAX, MESSAGE_MAX)
     output_exp: ClassVar[int] = MESSAGE_EXP
 
@@ -92,5 +92,5 @@ class SigmaDeltaLayer(SlayerLayer):
     @property
     def params(self) -> SigmaDeltaParams:
         """The registers, as :func:`export.steps.sigma_delta.step` takes them."""
-        bias = self.spread(self.bias_mant.astype(np.int64)) << MESSAGE_EXP
+        bias = self.per_neuron(self.bias_mant.astype(np.int64)) << MESSAGE_EXP
         return SigmaDeltaParams(MESSAGE_EXP - self.input_exp, bias, self.vth << MESSAGE_EXP)

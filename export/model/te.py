@@ -120,7 +120,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Cosine:
+class CosineTable:
     """Phase increments (row,) in 2^−22 of a turn, and the mantissas of a quarter of a wave."""
 
     increment: np.ndarray
@@ -129,18 +129,18 @@ class Cosine:
     encoding: ClassVar[str] = "cosine"
     hold: ClassVar[int] = 1
 
-    def first(self, rows: int) -> Cosine:
+    def first(self, rows: int) -> CosineTable:
         """The form of the first rows."""
-        return Cosine(self.increment[:rows], self.wave)
+        return CosineTable(self.increment[:rows], self.wave)
 
-    def repeated(self, times: int) -> Cosine:
+    def repeated(self, times: int) -> CosineTable:
         """The form of a table in which every row stands so many times."""
-        return Cosine(np.repeat(self.increment, times), self.wave)
+        return CosineTable(np.repeat(self.increment, times), self.wave)
 
     def same(self, other: Any) -> bool:
         """Whether ``other`` says the same of as many rows as it has."""
         return (
-            isinstance(other, Cosine)
+            isinstance(other, CosineTable)
             and np.array_equal(self.increment[: len(other.increment)], other.increment)
             and np.array_equal(self.wave, other.wave)
         )
@@ -189,7 +189,7 @@ class Cosine:
         return rows * 3 + len(self.wave) * (1 if bits <= 8 else 2)
 
 
-Form = Table | Cosine
+Form = Table | CosineTable
 DENSE = Table()
 WAVE_BITS = 8
 """log2 of the mantissas that a quarter of a wave gets: its steps are then within half of 1/127."""

@@ -21,7 +21,7 @@ from export.model.network import (
     SigmaDeltaLayer,
     needed_gap,
 )
-from export.model.te import DENSE, ENCODINGS, Cosine, Form, Table
+from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
 from export.netx.synapses import FLATTEN, read_synapses
 from export.netx.values import AGAIN, Values
 from export.netx.write import (
@@ -215,9 +215,9 @@ class _Reader(Values):
         for name, value, high in (("teHold", hold, HOLD_MAX), ("teSteps", steps, STEPS_MAX)):
             if not 1 <= value <= high:
                 raise self.error(f"{at}/{name}", f"1..{high}", str(value))
-        if encoding == Cosine.encoding:
-            self.equal(f"{at}/teHold", hold, Cosine.hold)
-            cosine = Cosine(self.table(f"{at}/te", 1)[:rows], self.array(f"{at}/teWave", 1))
+        if encoding == CosineTable.encoding:
+            self.equal(f"{at}/teHold", hold, CosineTable.hold)
+            cosine = CosineTable(self.table(f"{at}/te", 1)[:rows], self.array(f"{at}/teWave", 1))
             self.checked(cosine.check_generator, owner=owner, rows=rows)
             return cosine, cosine.decode(cosine.increment, steps)
         form = Table(hold, encoding == "packed")

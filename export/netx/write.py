@@ -23,7 +23,7 @@ from export.model.network import (
     SpikingLayer,
 )
 from export.model.slayer import SlayerLayer
-from export.model.te import Cosine
+from export.model.te import CosineTable
 from export.netx.synapses import write_flatten, write_synapses
 from training.support.atomic import atomic_file
 
@@ -121,7 +121,7 @@ def _table_store(
 def te_array(layer: CelifLayer) -> np.ndarray:
     """What the file holds of TE, in the narrowest type that holds its bits."""
     stored = layer.te_form.stored(layer.te)
-    if isinstance(layer.te_form, Cosine):
+    if isinstance(layer.te_form, CosineTable):
         return stored.astype(np.int32)
     return stored.astype(np.uint8 if layer.te_form.packed else _mantissa_type(layer.te_bits))
 
@@ -144,7 +144,7 @@ def write_layer(
         neuron["te"] = store_te(layer)
         neuron["teEncoding"] = np.bytes_(layer.te_form.encoding)
         neuron["teHold"], neuron["teSteps"] = layer.te_form.hold, layer.te.shape[1]
-        if isinstance(layer.te_form, Cosine):
+        if isinstance(layer.te_form, CosineTable):
             neuron["teWave"] = layer.te_form.wave.astype(_mantissa_type(layer.te_bits))
     elif isinstance(layer, ReadoutLayer):
         group["bias"] = layer.bias.astype(np.int32)

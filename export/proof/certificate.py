@@ -169,7 +169,9 @@ def _at(register: str, values: np.ndarray, limit: int, lane: np.ndarray) -> Regi
 def _sums(layer: Layer, low: int, high: int) -> RegisterBound:
     least, most = layer.extremes(low, high)
     worst = np.maximum(np.abs(least), np.abs(most))[:, None]
-    limit = loihi2.SUM_MAX >> max(loihi2.SYNAPSE_SHIFT, layer.sum_shift - layer.sum_exp)
+    limit = loihi2.SUM_MAX >> max(
+        loihi2.SYNAPSE_SHIFT, layer.lava_sum_shift - layer.sum_right_shift
+    )
     return _at("sum", worst, limit, np.arange(layer.neurons))
 
 

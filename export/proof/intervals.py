@@ -193,7 +193,7 @@ def _lanes(layer: CelifLayer, least: np.ndarray, most: np.ndarray) -> np.ndarray
     """Number neurons (neuron,) so that those with the same row and sums have the same number."""
     if layer.positions == 1:
         return np.arange(layer.neurons)
-    row = layer.spread(np.arange(layer.rows))
+    row = layer.per_neuron(np.arange(layer.rows))
     return np.unique(np.stack([row, least, most]), axis=1, return_inverse=True)[1].reshape(-1)
 
 

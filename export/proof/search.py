@@ -131,11 +131,11 @@ def _driven(layer: CelifLayer, low: int, high: int) -> Iterator[np.ndarray]:
             for r in layer.params
         )
     )
-    aims, te, matrix = _aims(layer, low, high), layer.spread(layer.te), layer.matrix
+    aims, te, matrix = _aims(layer, low, high), layer.per_neuron(layer.te), layer.matrix
     ends = np.full(layer.inputs, low), np.full(layer.inputs, high)
     for start in range(0, len(aims), _BATCH):
         batch = aims[start : start + _BATCH]
-        inputs = driving_inputs(batch, te, registers, matrix, *ends, layer.sum_exp)
+        inputs = driving_inputs(batch, te, registers, matrix, *ends, layer.sum_right_shift)
         yield inputs.transpose(0, 2, 1).astype(np.int32)
 
 

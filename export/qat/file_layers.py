@@ -14,8 +14,7 @@ from export.convert.round import FloatLayer, scales
 from export.loihi2 import DECAY_ONE
 from export.model.layer import Layer
 from export.model.network import CelifLayer, FixedNetwork
-from export.model.te import PHASE_ONE
-from export.model.te import Cosine as CosineForm
+from export.model.te import PHASE_ONE, CosineTable
 from export.qat.layer import Part
 from training.functional import WIDTH
 from training.network import temporal_encoding
@@ -104,7 +103,7 @@ class FileLayers(nn.Module):
 
 
 def _encoding(layer: CelifLayer) -> nn.Parameter | Cosine:
-    if not isinstance(layer.te_form, CosineForm):
+    if not isinstance(layer.te_form, CosineTable):
         return _parameter(layer.te / scales(layer.te_exp, 2))
     wave = Cosine(*layer.te.shape)
     turns = torch.from_numpy(layer.te_form.increment / PHASE_ONE)

@@ -79,9 +79,9 @@ class _IntegerScan(torch.autograd.Function):
         inside = (v - theta).abs() < width
         flags = inside.byte() | spikes.byte() << 1
         te_unit = 2.0 ** -layer.te_shift.astype(np.float64)
-        table = layer.spread((layer.te[:, : sums.shape[1]].T * te_unit).T)
+        table = layer.per_neuron((layer.te[:, : sums.shape[1]].T * te_unit).T)
         # What one unit of what arrives adds to V.
-        shift = layer.spread(layer.shift - layer.fraction_bits)
+        shift = layer.per_neuron(layer.shift - layer.fraction_bits)
         ctx.unit = torch.from_numpy(2.0 ** shift.astype(np.float64)).float()
         ctx.params = Params(layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, 0.0)
         ctx.dtype, ctx.recurrent = sums.dtype, layer.weight_rec is not None
@@ -109,7 +109,7 @@ class _IntegerScan(torch.autograd.Function):
 
 
 def scan(
-    layer: CelifLayer, part: Part, inputs: torch.Tensor, largest: int, runs: list[Run]
+    layer: CelifLayer, part: Part, inputs: torch.Tensor, input_max: int, runs: list[Run]
 ) -> torch.Tensor:
     """Spikes (batch, time, neuron) of whole-numbered ``inputs`` (batch, time, input).
 
@@ -122,9 +122,9 @@ def scan(
     runs
         Gets the states of the scan.
     """
-    sums = _sums(layer, part, inputs, exact_type(layer, largest))
-    if layer.sum_exp:
-        unit = 2.0**-layer.sum_exp
+    sums = _sums(layer, part, inputs, exact_type(layer, input_max))
+    if layer.sum_right_shift:
+        unit = 2.0**-layer.sum_right_shift
         sums = Rounded.apply(sums, torch.floor(sums.detach() * unit), unit)
     te = part.te[: layer.rows, : inputs.shape[1]]
     if layer.te_form.hold > 1:
@@ -148,7 +148,7 @@ def _sums(layer: CelifLayer, part: Part, inputs: torch.Tensor, dtype: torch.dtyp
 
 
 def late(spikes: torch.Tensor, steps: np.ndarray) -> torch.Tensor:
-    """:func:`export.model.geometry.sent`, differentiable in the spikes (batch, time, neuron)."""
+    """:func:`export.model.geometry.delayed`, differentiable in the spikes (batch, time, neuron)."""
     if not steps.any():
         return spikes
     columns = []

@@ -115,19 +115,19 @@ class QuantizedNetwork(nn.Module):
         fixed = self.fixed()
         graded = fixed.encode(x.detach().numpy())
         h = torch.from_numpy(graded.astype(np.float32)).transpose(1, 2)
-        largest = max(map(abs, fixed.encoding.range))
+        input_max = max(map(abs, fixed.encoding.range))
         for layer, part in zip(fixed.layers, self._parts(), strict=True):
             if isinstance(layer, CelifLayer):
                 assert isinstance(part, Part)
-                h = late(scan(layer, part, h, largest, runs), layer.late)
+                h = late(scan(layer, part, h, input_max, runs), layer.output_delay)
             elif integers or part is None:
-                sums = arriving_sums(layer, h.detach().numpy(), largest)
+                sums = arriving_sums(layer, h.detach().numpy(), input_max)
                 runs.append(run_layer(layer, sums, keep=True))
-                h = torch.from_numpy(geometry.sent(runs[-1].spikes, layer.late)).float()
+                h = torch.from_numpy(geometry.delayed(runs[-1].spikes, layer.output_delay)).float()
             else:
                 assert not isinstance(part, Part)
                 h = part(h)
-            largest = max(map(abs, layer.output_range))
+            input_max = max(map(abs, layer.output_range))
         return h, fixed
 
     def _parts(self) -> Iterator[Part | Runner | None]:

@@ -47,9 +47,9 @@ def layer_format(
 
 
 def choose(
-    values: FloatLayer, largest: int, x: np.ndarray | None, **formats
+    values: FloatLayer, input_max: int, x: np.ndarray | None, **formats
 ) -> tuple[CelifLayer, Choice]:
-    """Integers of one layer for whole inputs ``x`` (batch, channel, time) up to ``largest``."""
-    encoding = Encoding(values.weight.shape[1], 1.0, largest.bit_length(), signed=False)
+    """Integers of one layer for whole inputs ``x`` (batch, channel, time) up to ``input_max``."""
+    encoding = Encoding(values.weight.shape[1], 1.0, input_max.bit_length(), signed=False)
     chosen = choose_network(stack_of(values), encoding, x, Formats(**formats))
     return chosen.fixed.layers[0], chosen.choices[0]

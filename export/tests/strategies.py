@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from export.model import te as encodings
 from export.model.geometry import Geometry
 from export.model.network import CelifLayer, CubaLayer, Encoding, FixedNetwork, Layer, ReadoutLayer
-from export.model.te import Cosine, Table
+from export.model.te import CosineTable, Table
 from hw_tests.networks.random_nets import random_network
-from hw_tests.networks.random_stacks import Part, random_stack
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training.slayer.mantissa import mantissa_max
 
 hypothesis_settings = settings(
@@ -49,7 +49,7 @@ def encoded_te(draw, rows: int, steps: int) -> dict[str, Any]:
     if draw(st.integers(0, 3)) == 0:
         bits = draw(st.integers(9, 12))
         wave = integers(rng, mantissa_max(bits), 1 << draw(st.integers(0, 5)))
-        cosine = Cosine(rng.integers(0, encodings.PHASE_ONE // 2 + 1, rows), wave)
+        cosine = CosineTable(rng.integers(0, encodings.PHASE_ONE // 2 + 1, rows), wave)
         table = cosine.decode(cosine.increment, steps)
         return {"te": table, "te_bits": bits, "te_form": cosine}
     form = Table(draw(st.integers(1, 3)), draw(st.booleans()))
@@ -161,7 +161,7 @@ def assert_same(found: Any, expected: Any, at: str = "network") -> None:
         assert len(found) == len(expected), at
         for i, (a, b) in enumerate(zip(found, expected, strict=True)):
             assert_same(a, b, f"{at}[{i}]")
-    elif isinstance(expected, (Layer, Encoding, FixedNetwork, Geometry, Table, Cosine)):
+    elif isinstance(expected, (Layer, Encoding, FixedNetwork, Geometry, Table, CosineTable)):
         for field in fields(expected):
             if field.name != "path":
                 one, two = getattr(found, field.name), getattr(expected, field.name)
@@ -179,13 +179,15 @@ def kinds_networks() -> list[FixedNetwork]:
     """Every kind of layer, with every option of its synapses."""
     rng = np.random.default_rng(0)
     image = [
-        Part(2, "CUBA", kernel=(1, 1), options={"groups": 2}),
-        Part(3, kernel=(2, 3), options={"stride": (2, 1), "padding": (1, 0), "dilation": (1, 1)}),
-        Part(2, "SDNN"),
-        Part(4, recurrent=True, delay=5),
+        LayerSpec(2, "CUBA", kernel=(1, 1), options={"groups": 2}),
+        LayerSpec(
+            3, kernel=(2, 3), options={"stride": (2, 1), "padding": (1, 0), "dilation": (1, 1)}
+        ),
+        LayerSpec(2, "SDNN"),
+        LayerSpec(4, recurrent=True, delay=5),
     ]
-    alike = Part(2, kernel=(1, 1), options={"groups": 2})
-    one_to_one = random_stack(rng, [alike, Part(3)], 4, shape=(2, 2, 1))
+    alike = LayerSpec(2, kernel=(1, 1), options={"groups": 2})
+    one_to_one = random_stack(rng, [alike, LayerSpec(3)], 4, shape=(2, 2, 1))
     first = one_to_one.layers[0]
     first = replace(first, weight=np.full_like(first.weight, 77))
     return [

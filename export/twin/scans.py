@@ -135,7 +135,7 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
     theta = None
     # What differs between neurons goes beside the registers, as arrays.
     if isinstance(layer, CelifLayer):
-        te = np.ascontiguousarray(layer.spread(layer.te)[:, :steps].T.astype(np.int64))
+        te = np.ascontiguousarray(layer.per_neuron(layer.te)[:, :steps].T.astype(np.int64))
         theta, p, zero = np.empty_like(v), layer.params, np.int64(0)
         each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
         p = p._replace(te_exp=zero, shift=zero, bias=zero)
@@ -155,5 +155,5 @@ def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
 def _own(layer: Layer) -> tuple[np.ndarray, int]:
     """Weights (from, to) by which a layer feeds back to itself, or none; a right shift of sums."""
     weight = np.zeros((0, 0)) if layer.weight_rec is None else layer.weight_rec.T
-    up, down = max(layer.own_shift, 0), max(-layer.own_shift, 0)
+    up, down = max(layer.recurrent_shift, 0), max(-layer.recurrent_shift, 0)
     return np.ascontiguousarray(weight, dtype=np.int64) << up, down

@@ -28,9 +28,9 @@ from training.kernels import compiled
 _CHUNK_BYTES = 64 << 20
 
 
-def exact_type(layer: Layer, largest_input: int) -> torch.dtype:
+def exact_type(layer: Layer, input_max: int) -> torch.dtype:
     """The narrowest float in which every sum of the layer's weights times inputs is exact."""
-    worst = layer.largest_sum(largest_input)
+    worst = layer.largest_sum(input_max)
     # Torch can be told to multiply float32 in bfloat16, which is not exact.
     exact = torch.get_float32_matmul_precision() == "highest"
     return torch.float32 if exact and worst < 1 << 24 else torch.float64
@@ -41,34 +41,40 @@ def _in_bytes(inputs: np.ndarray) -> bool:
     return inputs.dtype == spike_sums.SPIKES and compiled.AVAILABLE
 
 
-def synaptic_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
+def synaptic_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarray:
     """Exact sums (batch, time, neuron) of weights times inputs; of spikes in bytes as integers.
 
     Without what a recurrent layer feeds back to itself, and before they are shifted right.
     """
     few = inputs.shape[2] <= spike_sums.FEW and np.issubdtype(inputs.dtype, np.integer)
     if layer.geometry is None and compiled.AVAILABLE and (few or inputs.dtype == spike_sums.SPIKES):
-        return spike_sums.sums(layer.weight, inputs, layer.largest_sum(largest_input))
-    dtype = exact_type(layer, largest_input)
+        return spike_sums.sums(layer.weight, inputs, layer.largest_sum(input_max))
+    dtype = exact_type(layer, input_max)
     return geometry.sums(layer.weight, layer.geometry, inputs, dtype)
 
 
-def arriving_sums(layer: Layer, inputs: np.ndarray, largest_input: int) -> np.ndarray:
+def arriving_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarray:
     """What reaches the layer's neurons from the layer before: sums, shifted right if need be."""
-    sums = synaptic_sums(layer, inputs, largest_input)
-    if layer.sum_exp == 0:
+    sums = synaptic_sums(layer, inputs, input_max)
+    if layer.sum_right_shift == 0:
         return sums
     if np.issubdtype(sums.dtype, np.integer):
-        return sums >> layer.sum_exp
-    return np.floor(np.ldexp(sums, -layer.sum_exp))
+        return sums >> layer.sum_right_shift
+    return np.floor(np.ldexp(sums, -layer.sum_right_shift))
 
 
 def _chunk(net: FixedNetwork, x: np.ndarray, keep: bool) -> tuple[np.ndarray, list[Run]]:
-    inputs, largest = np.ascontiguousarray(x.transpose(0, 2, 1)), max(map(abs, net.encoding.range))
+    inputs, input_max = (
+        np.ascontiguousarray(x.transpose(0, 2, 1)),
+        max(map(abs, net.encoding.range)),
+    )
     runs = []
     for layer in net.layers:
-        run = run_layer(layer, arriving_sums(layer, inputs, largest), keep)
-        inputs, largest = geometry.sent(run.spikes, layer.late), max(map(abs, layer.output_range))
+        run = run_layer(layer, arriving_sums(layer, inputs, input_max), keep)
+        inputs, input_max = (
+            geometry.delayed(run.spikes, layer.output_delay),
+            max(map(abs, layer.output_range)),
+        )
         runs.append(run)
     if _in_bytes(inputs):
         counts = spike_sums.counts(inputs)

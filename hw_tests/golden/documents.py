@@ -41,7 +41,7 @@ def _registers(net: FixedNetwork) -> str:
     ]
     for layer in net.all_layers:
         values: list[Any] = [layer.name, layer.kind, layer.neurons, layer.inputs, layer.lag]
-        values.append(int(layer.late.max()))
+        values.append(int(layer.output_delay.max()))
         if isinstance(layer, CelifLayer):
             form = layer.te_form
             values += [getattr(layer, name) for name in _REGISTERS]
@@ -67,7 +67,7 @@ def specification(net: FixedNetwork) -> str:
             te_exp_max=loihi2.TE_EXP_MAX,
             te_bits_max=loihi2.TE_BITS_MAX,
             shift_max=EXPONENT_MAX - loihi2.WEIGHT_EXP_MIN,
-            sum_exp_max=EXPONENT_MAX + loihi2.MESSAGE_BITS_MAX,
+            sum_right_shift_max=EXPONENT_MAX + loihi2.MESSAGE_BITS_MAX,
             exponent_max=EXPONENT_MAX,
             weight_exp_min=loihi2.WEIGHT_EXP_MIN,
             input_exp_max=loihi2.MESSAGE_BITS_MAX,

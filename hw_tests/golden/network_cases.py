@@ -9,7 +9,7 @@ import numpy as np
 from export.model.geometry import Geometry, Shape
 from export.model.network import ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
-from export.model.te import Cosine, Form, Table
+from export.model.te import CosineTable, Form, Table
 from hw_tests.golden.case import FRACTION_BITS, Case, celif, network, one_layer
 
 
@@ -24,7 +24,7 @@ def te_forms() -> list[Case]:
     both = Table(hold=2, packed=True)
     wave = np.array([127, 120, 106, 85, 60, 41, 25, 8])
     increment = np.array([123_456, 1_900_000])
-    cosine = Cosine(increment, wave)
+    cosine = CosineTable(increment, wave)
 
     def case(name: str, about: str, form: Form, te: np.ndarray, **fields: Any) -> Case:
         return one_layer(name, about, drive, te, te_form=form, **fields)

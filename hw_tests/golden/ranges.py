@@ -11,7 +11,7 @@ from export.fit import microcode, programs
 from export.fit.microcode import Interval
 from export.model.network import CelifLayer, ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
-from export.model.te import Cosine
+from export.model.te import CosineTable
 
 _STATE = (-loihi2.STATE_MAX, loihi2.STATE_MAX)
 _SUM = (-loihi2.READOUT_MAX - 1, loihi2.READOUT_MAX)
@@ -36,7 +36,7 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
             constants[name] = _ends(getattr(layer, name))
         constants["te_mask"] = _ends((1 << np.asarray(layer.te_exp, np.int64)) - 1)
         constants["column"] = (0, (net.steps - 1) // layer.te_form.hold)
-        if isinstance(layer.te_form, Cosine):
+        if isinstance(layer.te_form, CosineTable):
             memory["phase"] = (0, (1 << loihi2.PHASE_BITS) - 1)
             memory["increment"] = _ends(layer.te_form.increment)
             arrays["wave"] = _ends(layer.te_form.wave)

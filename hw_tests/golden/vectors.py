@@ -25,7 +25,7 @@ from export.model.geometry import Geometry
 from export.model.layer import Layer
 from export.model.network import CelifLayer
 from export.model.slayer import SigmaDeltaLayer
-from export.model.te import Cosine, Table
+from export.model.te import CosineTable, Table
 from export.twin.simulate import arriving_sums
 
 COLUMNS = ("sample", "layer", "neuron", "k", "time_step", "sum", "theta", "v", "s")
@@ -34,18 +34,18 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def _sums(net: FixedNetwork, graded: np.ndarray, spikes: list[np.ndarray]) -> list[np.ndarray]:
     """What arrives at every layer, (sample, neuron, step), from itself too."""
-    arriving, largest = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
+    arriving, input_max = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
     found = []
     for layer, own in zip(net.layers, spikes, strict=True):
-        sums = arriving_sums(layer, np.ascontiguousarray(arriving), largest)
+        sums = arriving_sums(layer, np.ascontiguousarray(arriving), input_max)
         fired = np.ascontiguousarray(own.transpose(0, 2, 1))
         if layer.weight_rec is not None:
             before = np.zeros_like(fired)
             before[:, 1:] = fired[:, :-1]
-            sums = sums + layer.own(before.astype(np.int64) @ layer.weight_rec.T)
+            sums = sums + layer.align_recurrent(before.astype(np.int64) @ layer.weight_rec.T)
         found.append(sums.astype(np.int64).transpose(0, 2, 1))
-        arriving = geometry.sent(fired, layer.late)
-        largest = max(map(abs, layer.output_range))
+        arriving = geometry.delayed(fired, layer.output_delay)
+        input_max = max(map(abs, layer.output_range))
     return found
 
 
@@ -134,12 +134,12 @@ def _layer(layer: Layer) -> dict[str, Any]:
     about: dict[str, Any] = {"kind": layer.kind}
     about |= {f.name: _plain(getattr(layer, f.name)) for f in fields(layer) if f.name != "te_form"}
     # By how many bits sums are shifted, which follows from the exponents.
-    about |= {"sum_exp": layer.sum_exp, "own_shift": layer.own_shift}
+    about |= {"sum_right_shift": layer.sum_right_shift, "recurrent_shift": layer.recurrent_shift}
     if isinstance(layer, CelifLayer):
         about["shift"] = layer.shift.tolist()
         form = layer.te_form
         kept: dict[str, Any] = {"encoding": form.encoding, "hold": form.hold}
-        if isinstance(form, Cosine):
+        if isinstance(form, CosineTable):
             kept |= {"increment": form.increment.tolist(), "wave": form.wave.tolist()}
         elif isinstance(form, Table):
             kept["stored"] = form.stored(layer.te).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 
 from export import FixedNetwork, simulate
 from hw_tests.compare import firing_rates
-from hw_tests.networks.random_stacks import Part, random_stack
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 
 STEPS = 14
 LEAST_RATE, LARGEST_RATE = 0.03, 0.9
@@ -20,7 +20,7 @@ class Kind:
     """Layers to draw, and the input they hear."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[LayerSpec, ...]
     options: dict[str, Any] = field(default_factory=dict)
     samples: int = 3
 
@@ -49,68 +49,83 @@ KINDS = (
     Kind(
         "images",
         (
-            Part(4, kernel=(3, 2), options={"stride": (2, 1), "padding": (1, 2), "groups": 2}),
-            Part(4, kernel=(2, 3), options={"stride": (2, 3), "groups": 4}),
-            Part(5),
+            LayerSpec(4, kernel=(3, 2), options={"stride": (2, 1), "padding": (1, 2), "groups": 2}),
+            LayerSpec(4, kernel=(2, 3), options={"stride": (2, 3), "groups": 4}),
+            LayerSpec(5),
         ),
         {"shape": IMAGE},
     ),
     Kind(
         "images-dilated-and-delayed",
         (
-            Part(3, kernel=(2, 2), options={"dilation": (3, 1), "padding": (0, 1)}, delay=3),
-            Part(2, kernel=(2, 2), options={"padding": (1, 0)}, shift=True, delay=2),
-            Part(4),
+            LayerSpec(3, kernel=(2, 2), options={"dilation": (3, 1), "padding": (0, 1)}, delay=3),
+            LayerSpec(2, kernel=(2, 2), options={"padding": (1, 0)}, shift=True, delay=2),
+            LayerSpec(4),
         ),
         {"shape": IMAGE, "bits": 1},
     ),
     Kind(
         "one-neuron-per-input",
-        (Part(3, kernel=(1, 1), options={"groups": 3}), Part(6)),
+        (LayerSpec(3, kernel=(1, 1), options={"groups": 3}), LayerSpec(6)),
         {"shape": (3, 2, 2), "bits": 10, "signed": True},
     ),
     # Sums of 16-bit messages leave the 24 bits of Lava's Conv.
     Kind(
         "images-of-16-bits",
-        (Part(3, kernel=(3, 3)), Part(4)),
+        (LayerSpec(3, kernel=(3, 3)), LayerSpec(4)),
         {"shape": (2, 4, 5), "bits": 16, "signed": True},
     ),
     # lava-dl's issue 372: recurrent synapses that hear spikes as graded input, or the reverse. Sums
     # of so many bits are shifted right by the synapses, those of either kind.
-    Kind("recurrent", (Part(7, recurrent=True), Part(6, recurrent=True)), {"bits": 13}),
+    Kind("recurrent", (LayerSpec(7, recurrent=True), LayerSpec(6, recurrent=True)), {"bits": 13}),
     Kind(
         "delays",
-        (Part(6, delay=4), Part(5, delay=2, shift=True, recurrent=True), Part(4, shift=True)),
+        (
+            LayerSpec(6, delay=4),
+            LayerSpec(5, delay=2, shift=True, recurrent=True),
+            LayerSpec(4, shift=True),
+        ),
         {"bits": 3, "signed": True, "shape": (3, 1, 1)},
     ),
     Kind(
         "cuba-late",
         (
-            Part(6, CUBA, shift=True),
-            Part(5, CUBA, shift=True, delay=3),
-            Part(6, shift=True),
-            Part(4, CUBA, recurrent=True, delay=2),
+            LayerSpec(6, CUBA, shift=True),
+            LayerSpec(5, CUBA, shift=True, delay=3),
+            LayerSpec(6, shift=True),
+            LayerSpec(4, CUBA, recurrent=True, delay=2),
         ),
         {"bits": 2, "classes": 0, "shape": (3, 1, 1)},
     ),
     Kind(
         "cuba-images",
         (
-            Part(3, CUBA, kernel=(2, 2), options={"stride": (1, 2)}),
-            Part(3, kernel=(2, 1)),
-            Part(5, CUBA),
-            Part(4, recurrent=True),
+            LayerSpec(3, CUBA, kernel=(2, 2), options={"stride": (1, 2)}),
+            LayerSpec(3, kernel=(2, 1)),
+            LayerSpec(5, CUBA),
+            LayerSpec(4, recurrent=True),
         ),
         {"shape": IMAGE, "bits": 1},
     ),
     Kind(
         "sigma-delta",
-        (Part(6), Part(5, SDNN), Part(4, SDNN, shift=True), Part(6), Part(4, CUBA)),
+        (
+            LayerSpec(6),
+            LayerSpec(5, SDNN),
+            LayerSpec(4, SDNN, shift=True),
+            LayerSpec(6),
+            LayerSpec(4, CUBA),
+        ),
         {"bits": 4, "shape": (3, 1, 1)},
     ),
     Kind(
         "sigma-delta-images",
-        (Part(2, SDNN, kernel=(2, 2)), Part(3, CUBA, kernel=(2, 2)), Part(4), Part(3, SDNN)),
+        (
+            LayerSpec(2, SDNN, kernel=(2, 2)),
+            LayerSpec(3, CUBA, kernel=(2, 2)),
+            LayerSpec(4),
+            LayerSpec(3, SDNN),
+        ),
         {"shape": (1, 4, 4), "bits": 1, "classes": 0},
     ),
 )

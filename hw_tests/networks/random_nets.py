@@ -9,7 +9,7 @@ import numpy as np
 
 from export import loihi2
 from export.model.network import CelifLayer, Encoding, FixedNetwork, ReadoutLayer
-from export.model.te import PHASE_ONE, Cosine, Form, Table
+from export.model.te import PHASE_ONE, CosineTable, Form, Table
 from training.slayer.mantissa import mantissa_max
 
 
@@ -89,10 +89,10 @@ def random_te(
 ) -> tuple[np.ndarray, Form]:
     """Mantissas over their whole range, in any form."""
     limit = mantissa_max(bits)
-    if encoding == Cosine.encoding:
+    if encoding == CosineTable.encoding:
         # Any quarter of a wave will do: a falling one is only the most usual.
         wave = rng.integers(-limit, limit + 1, 1 << int(rng.integers(0, 9)))
-        cosine = Cosine(rng.integers(0, PHASE_ONE // 2 + 1, rows), wave)
+        cosine = CosineTable(rng.integers(0, PHASE_ONE // 2 + 1, rows), wave)
         return cosine.decode(cosine.increment, steps), cosine
     form = Table(hold, packed=encoding == "packed")
     return form.held(rng.integers(-limit, limit + 1, (rows, -(-steps // hold))), steps), form

@@ -25,7 +25,7 @@ from training.slayer.mantissa import EXPONENT_MAX
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerSpec:
     """A layer to be drawn: ``rows`` neurons or output channels of some kind of neuron.
 
     With ``kernel``, a convolution whose :class:`export.model.geometry.Geometry` has the
@@ -45,7 +45,7 @@ class Part:
 
 def random_stack(
     rng: np.random.Generator,
-    parts: Sequence[Part],
+    parts: Sequence[LayerSpec],
     steps: int,
     *,
     shape: tuple[int, int, int] = (2, 1, 1),
@@ -56,30 +56,30 @@ def random_stack(
 ) -> FixedNetwork:
     """A network of ``parts`` for inputs of some shape; without ``classes``, it has no readout."""
     encoding = Encoding(Shape(*shape).size, 1.0, bits, signed)
-    heard, size = Shape(*shape), max(map(abs, encoding.range)) / 2
+    input_shape, size = Shape(*shape), max(map(abs, encoding.range)) / 2
     layers: list[SpikingLayer] = []
     lag, unit = 1, 0
     for i, part in enumerate(parts):
-        common = _synapses(rng, part, heard)
+        common = _synapses(rng, part, input_shape)
         if part.recurrent and part.neuron == CelifLayer.kind:
             # As an export does it: full-scale inputs count about as much as spikes.
             unit = max(unit, int(np.log2(max(size, 1))))
         common |= {"name": f"layer {i}", "lag": lag, "input_exp": unit}
         layer: SpikingLayer = _NEURONS[part.neuron](rng, common, size, steps, te_bits)
         layers.append(layer)
-        heard, lag, unit = layer.output_shape, lag + 1 - layer.delay_shift, layer.output_exp
+        input_shape, lag, unit = layer.output_shape, lag + 1 - layer.delay_shift, layer.output_exp
         size = 0.5 if layer.output_range == (0, 1) else 2.0**layer.output_exp / 4
     readout = _readout(rng, layers, lag, classes) if classes else None
     return FixedNetwork(tuple(layers), readout, steps, needed_gap(layers), encoding, {})
 
 
-def _synapses(rng: np.random.Generator, part: Part, heard: Shape) -> dict[str, Any]:
+def _synapses(rng: np.random.Generator, part: LayerSpec, input_shape: Shape) -> dict[str, Any]:
     fields: dict[str, Any] = {"delay_shift": part.shift}
     if part.kernel is None:
-        shape: tuple[int, ...] = (part.rows, heard.size)
+        shape: tuple[int, ...] = (part.rows, input_shape.size)
     else:
-        fields["geometry"] = geometry = Geometry(heard, **part.options)
-        shape = (part.rows, heard.channels // geometry.groups, *part.kernel)
+        fields["geometry"] = geometry = Geometry(input_shape, **part.options)
+        shape = (part.rows, input_shape.channels // geometry.groups, *part.kernel)
     limit = loihi2.WEIGHT_MAX
     # SLAYER's weights are even, twice as large as ours.
     factor = 1 if part.neuron == CelifLayer.kind else 2

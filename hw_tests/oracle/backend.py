@@ -7,7 +7,7 @@ import numpy as np
 from export import FixedNetwork, Trace
 from export.loihi2 import CURRENT_SHIFT
 from export.model.network import CelifLayer, CubaLayer, Layer, SigmaDeltaLayer
-from export.model.te import Cosine
+from export.model.te import CosineTable
 from hw_tests.oracle import oracle, synapses
 
 _CELIF_REGISTERS = ("alpha_mant", "beta_mant", "theta0_int", "bias_exp")
@@ -54,7 +54,7 @@ def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
             shift=each(layer.shift.tolist()),
             bias_mant=each(layer.bias_mant.tolist()),
             weight_rec=own,
-            sum_down=layer.sum_exp,
+            sum_down=layer.sum_right_shift,
             own_up=layer.input_exp,
             **{name: getattr(layer, name) for name in _CELIF_REGISTERS},
         )
@@ -68,7 +68,7 @@ def _oracle_layer(layer: Layer, inputs: oracle.Matrix) -> oracle.Traces:
             bias_mant=each(layer.bias_mant.tolist()),
             bias_exp=CURRENT_SHIFT,
             weight_rec=own,
-            sum_down=layer.sum_exp,
+            sum_down=layer.sum_right_shift,
             own_up=layer.input_exp,
         )
     if isinstance(layer, SigmaDeltaLayer):
@@ -103,7 +103,7 @@ def _oracle_lateness(layer: Layer) -> list[int]:
 def _oracle_te(layer: CelifLayer) -> oracle.Matrix:
     """TE mantissas, made anew from what the layer keeps of them."""
     form, stored, steps = layer.te_form, layer.te_form.stored(layer.te).tolist(), layer.te.shape[1]
-    if isinstance(form, Cosine):
+    if isinstance(form, CosineTable):
         return oracle.cosine_te(stored, form.wave.tolist(), steps)
     decode = oracle.packed_te if form.packed else oracle.held_te
     return decode(stored, form.hold, steps)

@@ -27,7 +27,7 @@ def of_row(value, row: int) -> int:
     return value[row] if isinstance(value, list) else value
 
 
-def sum_exp(layer: dict) -> int:
+def sum_right_shift(layer: dict) -> int:
     """By how many bits the sums from the layer before are shifted right."""
     if layer["kind"] == "CUBA":
         return layer["input_exp"]
@@ -104,7 +104,9 @@ class Neuron:
         context = towards_zero(te_of(p["te_form"], row, k) * self.v, of_row(p["te_exp"], row))
         self.theta = clip(memory + context + rest)
         kept = 0 if self.s else towards_zero(p["alpha_mant"] * self.v, 12)
-        shift = p["fraction_bits"] - of_row(p["weight_exp"], row) - p["input_exp"] + sum_exp(p)
+        shift = (
+            p["fraction_bits"] - of_row(p["weight_exp"], row) - p["input_exp"] + sum_right_shift(p)
+        )
         assert shift == p["shift"][row]
         self.v = clip(kept + total * 2**shift + p["bias_mant"][row] * 2 ** p["bias_exp"])
         self.s = 1 if self.v >= self.theta else 0
@@ -147,8 +149,8 @@ class Layer:
     def __init__(self, about: dict) -> None:
         self.about = about
         self.reached = synapses(about)
-        assert about["sum_exp"] == sum_exp(about)
-        assert about["own_shift"] == about["input_exp"] - sum_exp(about)
+        assert about["sum_right_shift"] == sum_right_shift(about)
+        assert about["recurrent_shift"] == about["input_exp"] - sum_right_shift(about)
         positions = len(self.reached) // len(about["weight"])
         self.neurons = [Neuron(about, n // positions) for n in range(len(self.reached))]
         self.own = about["weight_rec"] or [[] for _ in self.neurons]
@@ -161,7 +163,7 @@ class Layer:
     def sums(self, now: int) -> list[int]:
         arrived, own = self.inbox.pop(now, {}), self.fed_back.pop(now, {})
         # Divisions by a power of two, rounding down.
-        down, unit = 2 ** self.about["sum_exp"], 2 ** self.about["input_exp"]
+        down, unit = 2 ** self.about["sum_right_shift"], 2 ** self.about["input_exp"]
         return [
             sum(w * arrived.get(i, 0) for i, w in reached) // down
             + sum(w * own.get(i, 0) for i, w in enumerate(row)) * unit // down

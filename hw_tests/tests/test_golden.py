@@ -141,8 +141,8 @@ class TestCoverage:
             next(c.net.layers[0] for c in unit_cases() if c.name == f"recurrent-{name}")
             for name in ("graded", "shifted-right")
         )
-        assert first.own_shift > 0 > second.own_shift
-        assert min(first.sum_exp, second.sum_exp) > 0
+        assert first.recurrent_shift > 0 > second.recurrent_shift
+        assert min(first.sum_right_shift, second.sum_right_shift) > 0
 
     def test_biases_and_decays_reach_their_ends(self):
         layers = [case.net.layers[0] for case in unit_cases()]

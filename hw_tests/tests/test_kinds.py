@@ -10,7 +10,7 @@ from hw_tests.backends import backend
 from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.ladder import rung
 from hw_tests.networks.kinds import KINDS, Kind
-from hw_tests.networks.random_stacks import Part, random_stack
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from hw_tests.oracle.backend import run_oracle
 from hw_tests.plain_steps import run_plain
 
@@ -77,7 +77,7 @@ def test_rung_1_lava_float_equals_torch(kind: Kind, targets: list[str]) -> None:
 def test_every_width_of_input_equals_oracle(bits: int, signed: bool) -> None:
     kind = Kind(
         f"{bits} bits",
-        (Part(5, recurrent=True), Part(3)),
+        (LayerSpec(5, recurrent=True), LayerSpec(3)),
         {"bits": bits, "signed": signed, "shape": (3, 1, 1)},
         samples=2,
     )
@@ -92,7 +92,7 @@ def test_message_bits_of_recurrent_synapses_are_those_of_spikes(tmp_path) -> Non
     pytest.importorskip("lava.magma", reason="needs the extra [lava]")
     from lava_procs import Network
 
-    net = random_stack(np.random.default_rng(0), [Part(4, recurrent=True)] * 2, 5, bits=7)
+    net = random_stack(np.random.default_rng(0), [LayerSpec(4, recurrent=True)] * 2, 5, bits=7)
     write_netx(net, tmp_path / "net.net")
     first, second, _ = Network(tmp_path / "net.net").layers
     bits = [

@@ -237,7 +237,7 @@ def check_layers(fixed: FixedNetwork, hybrid: bool) -> None:
                 f"{layer.name}: expected spiking neurons, found sigma-delta ones, which Lava's "
                 "stock Process does not reset between samples; run it with target lava"
             )
-        if layer.delay is not None and after is not None and after.sum_exp:
+        if layer.delay is not None and after is not None and after.sum_right_shift:
             raise ModelError(
                 f"{layer.name} delay: expected none before {after.name}, whose synapses shift "
                 "their sums, and on a chip those of each delay apart; run it with target lava"

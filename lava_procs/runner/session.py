@@ -13,7 +13,7 @@ from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.source import RingBuffer
 
 from export import FixedNetwork, Trace
-from export.model.geometry import sent
+from export.model.geometry import delayed
 from export.model.network import CelifLayer, Layer
 from lava_procs import probes
 from lava_procs.processes.network.process import Network
@@ -197,7 +197,7 @@ class Session:
         else:
             # Late spikes leave the layer after the sample's end.
             spikes = probes.load(self.prefix(self.last), "s")
-            left = sent(spikes, self.fixed.layers[-1].late)
+            left = delayed(spikes, self.fixed.layers[-1].output_delay)
             logits = left.sum(1, dtype=SUM_TYPE[self.precision])
 
         def column(variable: str) -> list[np.ndarray | None] | None:

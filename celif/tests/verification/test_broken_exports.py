@@ -18,12 +18,12 @@ from celif.verification.verify import Verification
 from export import read_netx, simulate, to_netx
 from export.loihi2 import DECAY_BITS
 from export.model.network import CelifLayer, Encoding, FixedNetwork
-from export.model.te import Cosine
+from export.model.te import CosineTable
 from export.steps import celif
 from export.steps.celif import IntParams, State
 from hw_tests import ladder
 from hw_tests.compare import Difference
-from hw_tests.networks.random_stacks import Part, random_stack
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training import Network, checkpoint
 
 STEPS = 16
@@ -144,7 +144,7 @@ def test_words_are_compared_as_words(path: Path) -> None:
     expected = read_netx(path)
     first, second = expected.layers
     assert isinstance(first, CelifLayer)
-    wave = Cosine(np.zeros(first.rows, np.int64), np.array([0]))
+    wave = CosineTable(np.zeros(first.rows, np.int64), np.array([0]))
     other = replace(first, te_form=wave, te=0 * first.te)
     found = differences(expected, replace(expected, layers=(other, second)))
     words = {difference.dataset: difference for difference in found}["/layer/0/neuron/teEncoding"]
@@ -153,7 +153,7 @@ def test_words_are_compared_as_words(path: Path) -> None:
 
 
 def test_layers_are_numbered_without_what_flattens(rng: np.random.Generator) -> None:
-    parts = (Part(2, kernel=(2, 2)), Part(3))
+    parts = (LayerSpec(2, kernel=(2, 2)), LayerSpec(3))
     net = random_stack(rng, parts, STEPS, shape=(1, 3, 3))
     dense = net.layers[1]
     other = replace(dense, weight=dense.weight - np.sign(dense.weight))

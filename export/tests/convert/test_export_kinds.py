@@ -13,7 +13,7 @@ import torch
 slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
 
 from export import FixedNetwork, ModelError, read_netx, simulate, to_netx
-from export.model.geometry import sent
+from export.model.geometry import delayed
 from export.model.layer import Layer
 from export.twin.scans import run_layer
 from export.twin.simulate import arriving_sums
@@ -47,7 +47,7 @@ def twin_output(layer: Layer, h: torch.Tensor, unit: float = 1.0) -> np.ndarray:
     whole = (h.flatten(1, -2) / unit).round()
     inputs = whole.transpose(1, 2).contiguous().numpy()
     run = run_layer(layer, arriving_sums(layer, inputs, int(np.abs(inputs).max())), keep=False)
-    return sent(run.spikes, layer.late).transpose(0, 2, 1) * 2.0**-layer.output_exp
+    return delayed(run.spikes, layer.output_delay).transpose(0, 2, 1) * 2.0**-layer.output_exp
 
 
 def compare(blocks, fixed: FixedNetwork, x: torch.Tensor) -> None:
@@ -173,7 +173,7 @@ def test_fine_input_costs_the_weights_no_bits(path, bits):
     fixed = export([made], path, x, input_bits=bits)
     layer = fixed.layers[0]
     assert np.abs(layer.weight).max() > 63
-    assert layer.sum_exp > 0
+    assert layer.sum_right_shift > 0
     with torch.no_grad():
         assert (twin_output(layer, x, fixed.encoding.scale) == made(x).numpy()).mean() > ALIKE
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from export.fit import microcode, programs
 from export.loihi2 import DECAY_ONE, PHASE_BITS, STATE_MAX
-from export.model.te import Cosine, Table, pack
+from export.model.te import CosineTable, Table, pack
 from export.steps import celif, cuba, sigma_delta
 from export.tests.strategies import hypothesis_settings
 
@@ -94,7 +94,7 @@ def test_te_listing_reads_the_table(packed, hold, rng):
 @pytest.mark.parametrize("increment", [0, 1, 12_345, 987_654, 1 << (PHASE_BITS - 1)])
 def test_te_listing_generates_the_cosine(increment, rng):
     wave = np.arange(1, 65)
-    te = Cosine(np.array([increment]), wave).decode(np.array([increment]), 300)[0]
+    te = CosineTable(np.array([increment]), wave).decode(np.array([increment]), 300)[0]
     memory = {"phase": 0, "increment": increment}
     assert fetched("cosine", 6, 300, 1, memory, {"wave": wave}) == te.tolist()
 

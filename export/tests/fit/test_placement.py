@@ -12,11 +12,11 @@ from export.fit.demand import Demand, TeDemand, demands, with_te, with_weight_bi
 from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, place, shortages
 from export.fit.remedies import remedies
-from export.model.te import Cosine, Table
+from export.model.te import CosineTable, Table
 from export.tests.strategies import hypothesis_settings
 from hw_tests.networks.random_nets import random_network
 
-COSINE = Cosine(np.zeros(0, np.int64), np.zeros(256, np.int64))
+COSINE = CosineTable(np.zeros(0, np.int64), np.zeros(256, np.int64))
 
 
 @st.composite

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export import ModelError
-from export.model.geometry import Geometry, Shape, extremes, matrix, sent, sums
+from export.model.geometry import Geometry, Shape, delayed, extremes, matrix, sums
 from export.tests.strategies import hypothesis_settings, seeds
 from hw_tests.oracle.synapses import convolution
 
@@ -63,9 +63,9 @@ def test_extremes_are_reached_and_not_passed():
 
 def test_spikes_leave_as_late_as_their_neuron():
     spikes = np.array([[[1, 1, 1], [0, 1, 1], [1, 0, 1]]], np.uint8)
-    late = sent(spikes, np.array([0, 1, 5]))
+    late = delayed(spikes, np.array([0, 1, 5]))
     assert late[0].T.tolist() == [[1, 0, 1], [0, 1, 1], [0, 0, 0]]
-    assert sent(spikes, np.zeros(3, int)) is spikes
+    assert delayed(spikes, np.zeros(3, int)) is spikes
 
 
 BAD = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from export.checks import ModelError
 from export.model import te
-from export.model.te import PHASE_ONE, Cosine, Table
+from export.model.te import PHASE_ONE, CosineTable, Table
 from export.tests.strategies import encoded_te, hypothesis_settings
 from hw_tests.networks.random_nets import random_network
 from hw_tests.oracle import oracle
@@ -37,7 +37,7 @@ def test_generator_gives_the_table_step_by_step(data, rows, steps):
     table, form = encoded["te"], encoded["te_form"]
     stored = form.stored(table)
     np.testing.assert_array_equal(form.decode(stored, steps), table)
-    wave = form.wave if isinstance(form, Cosine) else np.zeros(1, np.int64)
+    wave = form.wave if isinstance(form, CosineTable) else np.zeros(1, np.int64)
     phase = np.full(rows, 12345)  # of the sample before
     at = form.generator(stored, wave, phase)
     np.testing.assert_array_equal(np.stack([at(k) for k in range(steps)], 1), table)
@@ -49,7 +49,7 @@ def test_generator_gives_the_table_step_by_step(data, rows, steps):
 def test_oracle_decodes_the_same(data, rows, steps):
     encoded = data.draw(encoded_te(rows, steps))
     form, stored = encoded["te_form"], encoded["te_form"].stored(encoded["te"]).tolist()
-    if isinstance(form, Cosine):
+    if isinstance(form, CosineTable):
         found = oracle.cosine_te(stored, form.wave.tolist(), steps)
     elif form.packed:
         found = oracle.packed_te(stored, form.hold, steps)
@@ -63,7 +63,9 @@ def test_generated_cosine_follows_the_float_one(bits):
     wave = temporal_encoding.Cosine(40, 784)
     turns = wave.turns().detach().numpy()
     exp = {4: 6, 8: 10, 12: 14}[bits]
-    form = Cosine(te.increments(turns), te.quarter_wave(temporal_encoding.AMPLITUDE * 2**exp, bits))
+    form = CosineTable(
+        te.increments(turns), te.quarter_wave(temporal_encoding.AMPLITUDE * 2**exp, bits)
+    )
     table = form.decode(form.increment, 784) * 2.0**-exp
     # Half a mantissa; half a part of the wave, a quarter turn in 256; half a unit of phase a step.
     phase = 2 * np.pi * (0.5 / 1024 + 784 * 0.5 / PHASE_ONE)
@@ -99,7 +101,7 @@ def test_held_value_is_the_mean_of_its_steps():
         (Table(packed=True), 4, 10 * 11),
         (Table(hold=2), 8, 10 * 11),
         (Table(hold=2, packed=True), 4, 10 * 6),
-        (Cosine(np.zeros(10), np.zeros(256)), 8, 10 * 3 + 256),
+        (CosineTable(np.zeros(10), np.zeros(256)), 8, 10 * 3 + 256),
     ],
 )
 def test_bytes_are_those_of_what_is_kept(form, bits, expected):
@@ -111,23 +113,23 @@ FORMS = {
     "hold-range": ({"te_form": Table(hold=65)}, r"te_hold: expected 1\.\.64, got 65"),
     "packed": ({"te_form": Table(packed=True)}, r"te_bits: expected 2\.\.4 for packed TE, got 8"),
     "cosine-rows": (
-        {"te_form": Cosine(np.zeros(2, int), np.ones(2, int))},
+        {"te_form": CosineTable(np.zeros(2, int), np.ones(2, int))},
         "te_form: expected 5 values, one per neuron, got 2",
     ),
     "cosine-fast": (
-        {"te_form": Cosine(np.full(5, PHASE_ONE // 2 + 1), np.ones(2, int))},
+        {"te_form": CosineTable(np.full(5, PHASE_ONE // 2 + 1), np.ones(2, int))},
         r"te_form: expected 0\.\.2097152",
     ),
     "cosine-wave": (
-        {"te_form": Cosine(np.zeros(5, int), np.ones(3, int))},
+        {"te_form": CosineTable(np.zeros(5, int), np.ones(3, int))},
         "te_wave: expected a power of two up to 1024 of values, got 3",
     ),
     "cosine-range": (
-        {"te_form": Cosine(np.zeros(5, int), np.full(2, 128))},
+        {"te_form": CosineTable(np.zeros(5, int), np.full(2, 128))},
         r"te_wave: expected -127\.\.127, got 128",
     ),
     "cosine-other": (
-        {"te_form": Cosine(np.zeros(5, int), np.ones(2, int))},
+        {"te_form": CosineTable(np.zeros(5, int), np.ones(2, int))},
         "te: expected what its cosine generates, got something else",
     ),
 }

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from export import ModelError
 from export.loihi2 import PACKED_BITS, TE_BITS_MAX
 from export.model.network import CelifLayer
-from export.model.te import DENSE, Cosine, Form
+from export.model.te import DENSE, CosineTable, Form
 from lava_procs.clock import Clock
 
 
@@ -149,8 +149,8 @@ class CELIF(AbstractProcess):
         self.s = Var(shape=self.shape, init=0)
         stored = te_form.stored(layer.te)
         self.te = Var(shape=stored.shape, init=stored)
-        cosine = isinstance(te_form, Cosine)
-        wave = te_form.wave if isinstance(te_form, Cosine) else np.zeros(1, np.int64)
+        cosine = isinstance(te_form, CosineTable)
+        wave = te_form.wave if isinstance(te_form, CosineTable) else np.zeros(1, np.int64)
         self.te_wave = Var(shape=wave.shape, init=wave)
         self.te_phase = Var(shape=self.shape if cosine else (1,), init=0)
         self.bias_mant = Var(shape=self.shape, init=layer.bias_mant)
@@ -171,21 +171,21 @@ class CELIF(AbstractProcess):
         does: steps, period, ignore_first, dense_exp, probe, lag, name.
         """
 
-        def spread(value: int | np.ndarray) -> int | np.ndarray:
+        def per_neuron(value: int | np.ndarray) -> int | np.ndarray:
             # In a convolution, what a channel has is for all of its pixels.
-            return layer.spread(value) if isinstance(value, np.ndarray) else value
+            return layer.per_neuron(value) if isinstance(value, np.ndarray) else value
 
         fields = {
-            "te": layer.spread(layer.te),
-            "te_exp": spread(layer.te_exp),
+            "te": layer.per_neuron(layer.te),
+            "te_exp": per_neuron(layer.te_exp),
             "te_form": layer.te_form.repeated(layer.positions),
             "alpha_mant": layer.alpha_mant,
             "beta_mant": layer.beta_mant,
             "theta0_int": layer.theta0_int,
             "fraction_bits": layer.fraction_bits,
             # Sums of graded messages, and what the synapse shifts them by.
-            "weight_exp": spread(layer.weight_exp) + layer.input_exp - layer.sum_exp,
-            "bias_mant": layer.spread(layer.bias_mant),
+            "weight_exp": per_neuron(layer.weight_exp) + layer.input_exp - layer.sum_right_shift,
+            "bias_mant": layer.per_neuron(layer.bias_mant),
             "bias_exp": layer.bias_exp,
             "lag": layer.lag,
             "name": layer.name,

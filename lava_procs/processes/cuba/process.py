@@ -71,5 +71,5 @@ class CUBA(AbstractProcess):
         self.du = Var(shape=(1,), init=layer.du)
         self.dv = Var(shape=(1,), init=layer.dv)
         self.vth = Var(shape=(1,), init=layer.vth)
-        bias = layer.spread(np.asarray(layer.bias_mant))
+        bias = layer.per_neuron(np.asarray(layer.bias_mant))
         self.bias_mant = Var(shape=self.shape, init=bias)

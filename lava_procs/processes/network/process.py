@@ -180,12 +180,12 @@ class Network(hdf5.Network):
         layer = self.fixed.all_layers[i]
         before = self.fixed.all_layers[i - 1] if i else None
         code = self.fixed.encoding
-        heard = code.range if before is None else before.output_range
+        input_range = code.range if before is None else before.output_range
         delay = None
         if before is not None and before.delay is not None and before.delay.any():
-            delay = before.spread(before.delay)
-        largest = max(map(abs, heard))
-        synapse = input_synapse(layer, largest, message_bits, delay, self.sparse_fc_layer)
+            delay = before.per_neuron(before.delay)
+        input_max = max(map(abs, input_range))
+        synapse = input_synapse(layer, input_max, message_bits, delay, self.sparse_fc_layer)
         own = None
         if layer.weight_rec is not None:
             own = own_synapse(layer, self.sparse_fc_layer, fixed_only=self._stock)
@@ -201,7 +201,7 @@ class Network(hdf5.Network):
                 du=layer.du,
                 dv=layer.dv,
                 vth=layer.vth,
-                bias_mant=layer.spread(layer.bias_mant),
+                bias_mant=layer.per_neuron(layer.bias_mant),
                 bias_exp=CURRENT_SHIFT,
                 reset_interval=clock.period,
                 reset_offset=clock.lag + 1,
