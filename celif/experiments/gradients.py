@@ -79,7 +79,7 @@ def outputs(net: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
         layer, te = net.layers[-1], net.te_table
         neuron, context = adaptive.neurons_in("v*te", te, *list(net.neuron.values())[:3])
         used = te[: layer.out_features, : x.shape[2]]
-        neuron = adaptive.Neuron(*(each[: layer.out_features] for each in neuron))
+        neuron = adaptive.AdaptiveParams(*(each[: layer.out_features] for each in neuron))
     else:
         assert isinstance(net, SpikingNetwork)
         below, layer, context = net.spikes(x)[-2].detach(), net.layers[-1], adaptive.PLAIN

@@ -34,11 +34,11 @@ class LIF(nn.Module):
         super().__init__()
         self.neurons = neurons
 
-    def values(self, like: torch.Tensor) -> adaptive.Neuron:
+    def values(self, like: torch.Tensor) -> adaptive.AdaptiveParams:
         """α, β, Θ0 and γ of every neuron."""
         shape = (self.neurons,)
         constants = (like.new_full(shape, value) for value in (ALPHA, BETA, THETA0, 0.0))
-        return adaptive.Neuron(*constants)
+        return adaptive.AdaptiveParams(*constants)
 
     def forward(self, current: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
         """Spikes (batch, neuron, time); ``weight`` feeds them back."""
@@ -54,7 +54,7 @@ class ALIF(LIF):
         self.decay = nn.Parameter(torch.full((neurons,), math.log(BETA / (1 - BETA))))
         self.rise = nn.Parameter(torch.full((neurons,), GAMMA))
 
-    def values(self, like: torch.Tensor) -> adaptive.Neuron:
+    def values(self, like: torch.Tensor) -> adaptive.AdaptiveParams:
         """β stays between 0 and 1."""
         return super().values(like)._replace(beta=self.decay.sigmoid(), gamma=self.rise)
 
@@ -66,7 +66,7 @@ class PLIF(LIF):
         super().__init__(neurons)
         self.leak = nn.Parameter(torch.tensor(math.log(ALPHA / (1 - ALPHA))))
 
-    def values(self, like: torch.Tensor) -> adaptive.Neuron:
+    def values(self, like: torch.Tensor) -> adaptive.AdaptiveParams:
         """α stays between 0 and 1."""
         return super().values(like)._replace(alpha=self.leak.sigmoid().expand(self.neurons))
 
@@ -78,7 +78,7 @@ class LTMD(LIF):
         super().__init__(neurons)
         self.threshold = nn.Parameter(torch.tensor(math.atanh(THETA0)))
 
-    def values(self, like: torch.Tensor) -> adaptive.Neuron:
+    def values(self, like: torch.Tensor) -> adaptive.AdaptiveParams:
         """Θ0 = tanh of what is learnt."""
         return super().values(like)._replace(theta0=self.threshold.tanh().expand(self.neurons))
 

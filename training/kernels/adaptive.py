@@ -63,7 +63,7 @@ CONTEXTS: dict[str, tuple[float, Context]] = {
 """γ and coefficients of the paper's six embeddings; ``"v*te"`` is CE-LIF itself."""
 
 
-class Neuron(NamedTuple):
+class AdaptiveParams(NamedTuple):
     """α, β, Θ0 and γ of a layer, each a tensor (neuron,)."""
 
     alpha: torch.Tensor
@@ -180,7 +180,7 @@ class _Adaptive(torch.autograd.Function):
 def fused(
     current: torch.Tensor,
     te: torch.Tensor,
-    neuron: Neuron,
+    neuron: AdaptiveParams,
     context: Context,
     width: float,
     weight: torch.Tensor | None = None,
@@ -195,7 +195,7 @@ def fused(
 def states(
     current: torch.Tensor,
     te: torch.Tensor,
-    neuron: Neuron,
+    neuron: AdaptiveParams,
     context: Context,
     width: float,
     weight: torch.Tensor | None = None,
@@ -218,7 +218,7 @@ def states(
 def reference(
     current: torch.Tensor,
     te: torch.Tensor,
-    neuron: Neuron,
+    neuron: AdaptiveParams,
     context: Context,
     width: float,
     weight: torch.Tensor | None = None,
@@ -231,7 +231,7 @@ def reference(
 def run(
     current: torch.Tensor,
     te: torch.Tensor,
-    neuron: Neuron,
+    neuron: AdaptiveParams,
     context: Context,
     width: float,
     weight: torch.Tensor | None = None,
@@ -246,8 +246,8 @@ def run(
 
 def neurons_in(
     context: str, like: torch.Tensor, alpha: float, beta: float, theta0: float
-) -> tuple[Neuron, Context]:
+) -> tuple[AdaptiveParams, Context]:
     """A layer of CE-LIF neurons with one of :data:`CONTEXTS`, as many as ``like`` (neuron, …)."""
     gamma, coefficients = CONTEXTS[context]
     values = (like.new_full(like.shape[:1], value) for value in (alpha, beta, theta0, gamma))
-    return Neuron(*values), coefficients
+    return AdaptiveParams(*values), coefficients

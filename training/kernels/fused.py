@@ -20,8 +20,8 @@ from torch.autograd.function import once_differentiable
 from training.dynamics import Params
 from training.kernels import scans, tiled
 from training.kernels.dropout import Dropout
-from training.kernels.tiled import Kept, Stack, arrays, matrix
-from training.kernels.tiles import GROUPS, Room
+from training.kernels.tiled import LayerStack, SavedStates, arrays, matrix
+from training.kernels.tiles import GROUPS, Buffer
 
 DTYPES = (torch.float32, torch.float64)
 """What the kernels compute in."""
@@ -46,18 +46,18 @@ class _Layers(torch.autograd.Function):
         weights, biases = parameters[:depth], [bias.contiguous() for bias in parameters[depth:]]
         batch, _, steps = x.shape
         te = te.t().contiguous()
-        stack = Stack(weights, biases, te, p.cast(te.numpy().dtype), batch, dropout)
-        kept = Kept.of(stack, whole=keep)
+        stack = LayerStack(weights, biases, te, p.cast(te.numpy().dtype), batch, dropout)
+        kept = SavedStates.of(stack, whole=keep)
         neurons = stack.widths[-1]
         out = te.new_empty((batch, neurons) if counts else (batch, steps, neurons))
-        for block, spikes in tiled.forward(stack, x, width, kept):
+        for tile, spikes in tiled.forward(stack, x, width, kept):
             values = spikes.sum(1) if counts else spikes.transpose(1, 2)
-            out[block.samples].view_as(values).copy_(values)
+            out[tile.samples].view_as(values).copy_(values)
         if keep:
             ctx.p, ctx.dropout, ctx.counts = stack.p, dropout, counts
             given = None if weights[0] is None else x
-            rooms = [room.values for room in (*kept.v, *kept.flags)]
-            ctx.save_for_backward(given, te, *weights, *biases, *rooms)
+            buffers = [buffer.values for buffer in (*kept.v, *kept.flags)]
+            ctx.save_for_backward(given, te, *weights, *biases, *buffers)
         return out if counts else out.transpose(1, 2)
 
     @staticmethod
@@ -67,9 +67,9 @@ class _Layers(torch.autograd.Function):
         depth = len(saved) // 4
         weights, biases, v, flags = (saved[i : i + depth] for i in range(0, len(saved), depth))
         batch, steps = len(grad), len(te)
-        stack = Stack(weights, biases, te, ctx.p, batch, ctx.dropout)
-        kept = Kept(
-            [Room(values, steps) for values in v], [Room(values, steps) for values in flags]
+        stack = LayerStack(weights, biases, te, ctx.p, batch, ctx.dropout)
+        kept = SavedStates(
+            [Buffer(values, steps) for values in v], [Buffer(values, steps) for values in flags]
         )
         if ctx.counts:
             grad = grad[..., None].expand(-1, -1, steps)
@@ -77,12 +77,12 @@ class _Layers(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             channels = len(biases[0]) if x is None else x.shape[1]
             grad_x = te.new_empty(batch, steps, channels).transpose(1, 2)
-        for block, now, sums in tiled.backward(stack, kept, grad):
+        for tile, now, sums in tiled.backward(stack, kept, grad):
             first = sums.weights[0]
             if x is not None and first is not None:
-                first.addmm_(matrix(now).t(), block.rows(x).flatten(0, 2))
+                first.addmm_(matrix(now).t(), tile.rows(x).flatten(0, 2))
             if grad_x is not None:
-                block.rows(grad_x).copy_(now if x is None else torch.matmul(now, weights[0]))
+                tile.rows(grad_x).copy_(now if x is None else torch.matmul(now, weights[0]))
         grad_biases = [each.sum(0) for each in sums.biases]
         return (grad_x, sums.te.sum(0).t(), *5 * (None,), *sums.of_weights(), *grad_biases)
 

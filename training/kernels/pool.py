@@ -32,7 +32,7 @@ def keep_freed_memory() -> bool:
     return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, -1))
 
 
-class Pool:
+class BufferPool:
     """Blocks of memory that outlive the tensors made of them.
 
     It never holds more than the tensors of one moment have taken.
@@ -78,5 +78,5 @@ class Pool:
         self._most = self._lent
 
 
-pool = Pool()
+pool = BufferPool()
 """Of the fused kernels."""

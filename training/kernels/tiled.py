@@ -21,7 +21,7 @@ import torch
 from training.dynamics import Params
 from training.kernels import scans, spike_products
 from training.kernels.dropout import Dropout
-from training.kernels.tiles import GROUPS, Block, Room, blocks
+from training.kernels.tiles import GROUPS, Buffer, Tile, tiles_of
 
 
 def arrays(*tensors: torch.Tensor) -> tuple[np.ndarray, ...]:
@@ -35,13 +35,13 @@ def matrix(x: torch.Tensor) -> torch.Tensor:
 
 
 def _rate(flags: torch.Tensor) -> float:
-    """Firing rate of a block, from some fifty steps of its first sample."""
+    """Firing rate of a tile, from some fifty steps of its first sample."""
     seen = flags[0, :: max(1, flags.shape[1] // 50), 0].numpy()
     return np.count_nonzero(seen & scans.SPIKED) / seen.size
 
 
 @dataclass(frozen=True)
-class Stack:
+class LayerStack:
     """What stays the same for all blocks; ``te`` is (time, widest layer).
 
     The first weight is None if the input is the first layer's current already.
@@ -63,9 +63,9 @@ class Stack:
         """``value`` in the type that the kernels compute in."""
         return self.te.detach().numpy().dtype.type(value)
 
-    def room(self) -> Room:
-        """Memory for one layer's values in a block."""
-        return Room.of_a_block(self.batch, len(self.te), max(self.widths), self.te.dtype)
+    def buffer(self) -> Buffer:
+        """Memory for one layer's values in a tile."""
+        return Buffer.for_tile(self.batch, len(self.te), max(self.widths), self.te.dtype)
 
     def value(self, i: int) -> float:
         """Of a spike that layer i sends."""
@@ -78,25 +78,25 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """V and flags of every layer, for the whole batch or, if nobody will ask, for a block."""
+class SavedStates:
+    """V and flags of every layer, for the whole batch or, if nobody will ask, for a tile."""
 
-    v: Sequence[Room]
-    flags: Sequence[Room]
+    v: Sequence[Buffer]
+    flags: Sequence[Buffer]
 
     @classmethod
-    def of(cls, stack: Stack, whole: bool) -> Kept:
-        """Room for a stack's states."""
-        make = Room.of_a_batch if whole else Room.of_a_block
+    def of(cls, stack: LayerStack, whole: bool) -> SavedStates:
+        """Buffer for a stack's states."""
+        make = Buffer.for_batch if whole else Buffer.for_tile
         shapes = [(stack.batch, len(stack.te), n) for n in stack.widths]
         return cls(
             [make(*shape, stack.te.dtype) for shape in shapes],
             [make(*shape, torch.uint8) for shape in shapes],
         )
 
-    def at(self, i: int, block: Block, neurons: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """V and flags of layer i in ``block``."""
-        return self.v[i].at(block, neurons), self.flags[i].at(block, neurons)
+    def at(self, i: int, tile: Tile, neurons: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """V and flags of layer i in ``tile``."""
+        return self.v[i].at(tile, neurons), self.flags[i].at(tile, neurons)
 
 
 def _first_current(x: torch.Tensor, weight: torch.Tensor | None, out: torch.Tensor) -> None:
@@ -109,17 +109,17 @@ def _first_current(x: torch.Tensor, weight: torch.Tensor | None, out: torch.Tens
 
 
 def forward(
-    stack: Stack, x: torch.Tensor, width: float, kept: Kept
-) -> Iterator[tuple[Block, torch.Tensor]]:
-    """Spikes of the last layer, block by block, in memory that the next block takes."""
-    rooms = (stack.room(), stack.room())
+    stack: LayerStack, x: torch.Tensor, width: float, kept: SavedStates
+) -> Iterator[tuple[Tile, torch.Tensor]]:
+    """Spikes of the last layer, tile by tile, in memory that the next block takes."""
+    buffers = (stack.buffer(), stack.buffer())
     from_to = [None if w is None else w.detach().t().contiguous() for w in stack.weights]
-    for block in blocks(stack.batch):
+    for tile in tiles_of(stack.batch):
         spikes, flags = x, None
         for i, (weight, bias) in enumerate(zip(from_to, stack.biases, strict=True)):
-            current = rooms[i % 2].at(block, len(bias))
+            current = buffers[i % 2].at(tile, len(bias))
             if flags is None or weight is None:
-                _first_current(block.rows(x), stack.weights[i], current)
+                _first_current(tile.rows(x), stack.weights[i], current)
             elif _rate(flags) < spike_products.FORWARD_BELOW:
                 value = stack.number(stack.value(i - 1))
                 spike_products.product(
@@ -129,20 +129,20 @@ def forward(
                 if stack.value(i - 1) != 1:
                     stack.sent(i - 1, flags, spikes)
                 torch.mm(matrix(spikes), weight, out=matrix(current))
-            v, flags = kept.at(i, block, len(bias))
-            each = scans.share(block.groups, len(bias))
+            v, flags = kept.at(i, tile, len(bias))
+            each = scans.share(tile.groups, len(bias))
             given = (*arrays(current, bias, stack.te), stack.p, stack.number(width))
             scans.forward(*given, *arrays(v, flags), each)
             if i == 0 and stack.dropout is not None:
-                stack.dropout.mark(flags, block.first)
+                stack.dropout.mark(flags, tile.first)
             spikes = current
-        yield block, spikes
+        yield tile, spikes
 
 
 class Gradients:
     """Sums over the blocks: of TE, biases and sparse products one a group, in a fixed order."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: LayerStack) -> None:
         new, pairs = stack.te.new_zeros, zip(stack.widths, stack.widths[1:], strict=False)
         self.te = new((GROUPS, *stack.te.shape))
         self.biases = [new((GROUPS, n)) for n in stack.widths]
@@ -150,7 +150,9 @@ class Gradients:
         self._sparse = [new((GROUPS, m, n)) for m, n in pairs]
         self._stack = stack
 
-    def add(self, i: int, flags: torch.Tensor, now: torch.Tensor, room: Room, block: Block) -> None:
+    def add(
+        self, i: int, flags: torch.Tensor, now: torch.Tensor, buffer: Buffer, tile: Tile
+    ) -> None:
         """Add a block's share of the gradient of layer i's weights, i > 0.
 
         ``flags`` are those of the layer before, ``now`` the gradient of layer i's current.
@@ -159,9 +161,9 @@ class Gradients:
         assert weight is not None
         if _rate(flags) < spike_products.BACKWARD_BELOW:
             given = arrays(flags.flatten(1, 2), now.flatten(1, 2), self._sparse[i - 1])
-            spike_products.add_outer(*given, scans.share(block.groups, now.shape[-1]))
+            spike_products.add_outer(*given, scans.share(tile.groups, now.shape[-1]))
         else:
-            spikes = self._stack.sent(i - 1, flags, room.at(block, flags.shape[-1]))
+            spikes = self._stack.sent(i - 1, flags, buffer.at(tile, flags.shape[-1]))
             weight.addmm_(matrix(now).t(), matrix(spikes))
 
     def of_weights(self) -> list[torch.Tensor | None]:
@@ -174,31 +176,31 @@ class Gradients:
 
 
 def backward(
-    stack: Stack, kept: Kept, grad: torch.Tensor
-) -> Iterator[tuple[Block, torch.Tensor, Gradients]]:
-    """Gradients of the first layer's current, block by block, and the sums so far.
+    stack: LayerStack, kept: SavedStates, grad: torch.Tensor
+) -> Iterator[tuple[Tile, torch.Tensor, Gradients]]:
+    """Gradients of the first layer's current, tile by tile, and the sums so far.
 
     The first layer's weights are left to the caller, who has its input.
     """
-    rooms, below, sums = (stack.room(), stack.room()), stack.room(), Gradients(stack)
+    buffers, below, sums = (stack.buffer(), stack.buffer()), stack.buffer(), Gradients(stack)
     depth = len(stack.biases)
-    for block in blocks(stack.batch):
-        now = rooms[0].at(block, stack.widths[-1])
-        now.copy_(block.rows(grad))
+    for tile in tiles_of(stack.batch):
+        now = buffers[0].at(tile, stack.widths[-1])
+        now.copy_(tile.rows(grad))
         for i in reversed(range(depth)):
-            v, flags = kept.at(i, block, stack.widths[i])
+            v, flags = kept.at(i, tile, stack.widths[i])
             if i == 0 and stack.dropout is not None:
                 scale = stack.number(stack.dropout.scale)
                 scans.returned(*arrays(matrix(flags)), scale, *arrays(matrix(now)))
-            each = scans.share(block.groups, stack.widths[i])
+            each = scans.share(tile.groups, stack.widths[i])
             given = (*arrays(now, stack.te), stack.p, *arrays(v, flags))
             scans.backward(*given, *arrays(sums.biases[i], sums.te), each)
             weight = stack.weights[i]
             if i == 0 or weight is None:
                 break
-            _, flags = kept.at(i - 1, block, stack.widths[i - 1])
-            sums.add(i, flags, now, below, block)
-            after = rooms[(depth - i) % 2].at(block, stack.widths[i - 1])
+            _, flags = kept.at(i - 1, tile, stack.widths[i - 1])
+            sums.add(i, flags, now, below, tile)
+            after = buffers[(depth - i) % 2].at(tile, stack.widths[i - 1])
             torch.mm(matrix(now), weight, out=matrix(after))
             now = after
-        yield block, now, sums
+        yield tile, now, sums

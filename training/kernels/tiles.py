@@ -11,14 +11,14 @@ import torch
 from training.kernels.pool import pool
 
 GROUPS = 4
-"""Groups of samples in a block, each with sums of its own of the gradients of TE and biases: part
+"""Groups of samples in a tile, each with sums of its own of the gradients of TE and biases: part
 of the result's bits, so it must not follow the number of threads."""
 # Samples that advance together; see scans. Four groups of four samples, by the paper's 784 steps
 # of 152 neurons, take 8 MB.
 _SAMPLES = 4
 
 
-class Block(NamedTuple):
+class Tile(NamedTuple):
     """Samples of a batch from ``first``, in ``groups`` of ``size``."""
 
     first: int
@@ -36,37 +36,37 @@ class Block(NamedTuple):
         return samples.permute(0, 3, 1, 2)
 
 
-def blocks(batch: int) -> Iterator[Block]:
+def tiles_of(batch: int) -> Iterator[Tile]:
     """The blocks of a batch; a last one takes the samples that fill no group."""
     size = min(_SAMPLES, max(1, batch // GROUPS))
     whole = batch // size
     for group in range(0, whole, GROUPS):
-        yield Block(group * size, min(GROUPS, whole - group), size)
+        yield Tile(group * size, min(GROUPS, whole - group), size)
     if whole * size < batch:
-        yield Block(whole * size, 1, batch - whole * size)
+        yield Tile(whole * size, 1, batch - whole * size)
 
 
 @dataclass(frozen=True)
-class Room:
-    """Memory for one layer's values, of a batch or of one block, used anew for every block."""
+class Buffer:
+    """Memory for one layer's values, of a batch or of one tile, used anew for every tile."""
 
     values: torch.Tensor
     steps: int
-    anew: bool = False
+    reused: bool = False
 
     @classmethod
-    def of_a_batch(cls, batch: int, steps: int, neurons: int, dtype: torch.dtype) -> Room:
+    def for_batch(cls, batch: int, steps: int, neurons: int, dtype: torch.dtype) -> Buffer:
         """For all samples at once."""
         return cls(pool.empty((batch * steps * neurons,), dtype), steps)
 
     @classmethod
-    def of_a_block(cls, batch: int, steps: int, neurons: int, dtype: torch.dtype) -> Room:
+    def for_tile(cls, batch: int, steps: int, neurons: int, dtype: torch.dtype) -> Buffer:
         """For one block after the other."""
-        samples = max(block.groups * block.size for block in blocks(batch))
-        return cls(pool.empty((samples * steps * neurons,), dtype), steps, anew=True)
+        samples = max(tile.groups * tile.size for tile in tiles_of(batch))
+        return cls(pool.empty((samples * steps * neurons,), dtype), steps, reused=True)
 
-    def at(self, block: Block, neurons: int) -> torch.Tensor:
+    def at(self, tile: Tile, neurons: int) -> torch.Tensor:
         """The block's values, (group, time, sample, neuron)."""
-        one, first = self.steps * neurons, 0 if self.anew else block.first
-        part = self.values[first * one : (first + block.groups * block.size) * one]
-        return part.view(block.groups, self.steps, block.size, neurons)
+        one, first = self.steps * neurons, 0 if self.reused else tile.first
+        part = self.values[first * one : (first + tile.groups * tile.size) * one]
+        return part.view(tile.groups, self.steps, tile.size, neurons)

@@ -7,7 +7,7 @@ import torch
 
 from training import Network, functional
 from training.kernels import adaptive
-from training.kernels.adaptive import CONTEXTS, Neuron
+from training.kernels.adaptive import CONTEXTS, AdaptiveParams
 
 
 def layer(recurrent: bool, batch: int = 5, neurons: int = 4, steps: int = 17) -> dict:
@@ -30,7 +30,7 @@ def layer(recurrent: bool, batch: int = 5, neurons: int = 4, steps: int = 17) ->
 
 
 def outputs(run, tensors: dict, context: adaptive.Context) -> tuple[torch.Tensor, list]:
-    neuron = Neuron(*(tensors[name] for name in Neuron._fields))
+    neuron = AdaptiveParams(*(tensors[name] for name in AdaptiveParams._fields))
     spikes = run(tensors["current"], tensors["te"], neuron, context, 0.2, weight=tensors["weight"])
     given = [tensor for tensor in tensors.values() if tensor is not None]
     weights = torch.linspace(-1, 1, spikes.numel(), dtype=spikes.dtype).view_as(spikes)

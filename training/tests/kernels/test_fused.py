@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.kernels import fused, reference
-from training.kernels.pool import Pool
+from training.kernels.pool import BufferPool
 from training.tests.cases import PARAMS, WIDTH, hypothesis_settings, inputs
 
 
@@ -210,7 +210,7 @@ def test_fused_reads_no_uninitialised_memory(rng, monkeypatch):
 
         return fill
 
-    monkeypatch.setattr(Pool, "empty", poisoned(Pool.empty))
+    monkeypatch.setattr(BufferPool, "empty", poisoned(BufferPool.empty))
     monkeypatch.setattr(torch.Tensor, "new_empty", poisoned(torch.Tensor.new_empty))
     for found, want in zip(run(fused, current, te), expected, strict=True):
         assert torch.equal(found, want)

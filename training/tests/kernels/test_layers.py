@@ -9,8 +9,8 @@ import torch
 from training.functional import BACKENDS, layers
 from training.kernels import fused, scans, spike_products
 from training.kernels.dropout import Dropout
-from training.kernels.pool import Pool
-from training.kernels.tiles import GROUPS, blocks
+from training.kernels.pool import BufferPool
+from training.kernels.tiles import GROUPS, tiles_of
 from training.network.network import Network
 from training.tests.cases import PARAMS, WIDTH
 
@@ -98,13 +98,13 @@ def test_fused_layers_read_no_uninitialised_memory(rng, monkeypatch):
     x = torch.from_numpy(rng.normal(0.4, 1, (6, 2, 30))).requires_grad_()
     tensors = parameters(rng, 2)
     expected = run("fused", x, tensors, dropout=0.3)
-    empty = Pool.empty
+    empty = BufferPool.empty
 
-    def poisoned(self: Pool, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    def poisoned(self: BufferPool, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         tensor = empty(self, shape, dtype)
         return tensor.fill_(float("nan") if tensor.is_floating_point() else 255)
 
-    monkeypatch.setattr(Pool, "empty", poisoned)
+    monkeypatch.setattr(BufferPool, "empty", poisoned)
     found = run("fused", x, tensors, dropout=0.3)
     assert torch.equal(found[0], expected[0])
     assert all(map(torch.equal, found[1], expected[1]))
@@ -126,7 +126,7 @@ def test_a_graph_can_be_walked_twice_and_a_changed_weight_is_noticed(rng):
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 8, 15, 16, 17, 67])
 def test_blocks_cover_every_sample_once(batch):
-    parts = list(blocks(batch))
+    parts = list(tiles_of(batch))
     samples = [i for block in parts for i in range(batch)[block.samples]]
     assert samples == list(range(batch))
     assert all(1 <= block.groups <= GROUPS for block in parts)
@@ -210,9 +210,9 @@ def test_network_gives_the_same_whether_or_not_it_is_watched(rng, readout):
 
 def test_network_without_gradients_keeps_a_block_only(monkeypatch):
     taken = []
-    empty = Pool.empty
+    empty = BufferPool.empty
     monkeypatch.setattr(
-        Pool,
+        BufferPool,
         "empty",
         lambda self, shape, dtype: taken.append(shape[0]) or empty(self, shape, dtype),
     )

@@ -9,7 +9,7 @@ import sys
 import torch
 
 from training.kernels import pool as memory
-from training.kernels.pool import Pool
+from training.kernels.pool import BufferPool
 
 
 def test_glibc_is_asked_once_and_says_yes():
@@ -25,7 +25,7 @@ def test_other_systems_are_left_alone(monkeypatch):
 
 
 def test_pool_lends_what_a_tensor_has_left():
-    pool = Pool()
+    pool = BufferPool()
     tensor = pool.empty((3, 100), torch.float64)
     assert tensor.shape == (3, 100)
     place = tensor.data_ptr()
@@ -39,13 +39,13 @@ def test_pool_lends_what_a_tensor_has_left():
 
 
 def test_pool_lends_nothing_twice():
-    pool = Pool()
+    pool = BufferPool()
     tensors = [pool.empty((50,), torch.float32).fill_(i) for i in range(4)]
     assert [float(tensor.mean()) for tensor in tensors] == [0, 1, 2, 3]
 
 
 def test_pool_never_holds_more_than_was_in_use_at_once():
-    pool = Pool()
+    pool = BufferPool()
     for size in (1000, 5000, 20_000, 3000, 100_000):
         both = [pool.empty((size,), torch.uint8), pool.empty((size // 2,), torch.uint8)]
         held = sum(2 * tensor.nbytes + 64 for tensor in both)
