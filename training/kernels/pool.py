@@ -1,9 +1,9 @@
-"""Reusing large blocks of memory, for training on a CPU.
+"""Memory that outlives its tensors, for training on a CPU.
 
-A training step needs and frees hundreds of megabytes. The system takes such blocks back, and
-touching them anew then costs about as much as computing with them. :func:`reused` keeps those of
-the fused kernels; :func:`keep_freed_memory` asks glibc to keep all. The latter holds for the
-whole process, so only programs that own theirs, such as the trainer, call it.
+A training step allocates and frees hundreds of megabytes. The system takes such blocks back, and
+touching them again then costs about as much as computing with them. :class:`BufferPool` keeps the
+blocks of the fused kernels; :func:`keep_freed_memory` asks glibc to keep all of them. The latter
+holds for the whole process, so only programs that own their process, such as the trainer, call it.
 """
 
 from __future__ import annotations
@@ -79,4 +79,4 @@ class BufferPool:
 
 
 pool = BufferPool()
-"""Of the fused kernels."""
+"""Buffer pool shared by the fused kernels."""
