@@ -21,7 +21,8 @@ from export.convert.choose import choose_network
 from export.convert.float_network import Stack, network_stack
 from export.convert.formats import Bits, Formats
 from export.convert.fraction_bits import Arriving, Choice
-from export.convert.from_blocks import block_stack
+from export.convert.from_blocks import block_stack, require_own_forward
+from export.convert.own_forward import require_network
 from export.convert.report import ExportReport, LayerReport
 from export.convert.round import FloatLayer
 from export.model.input_coding import Encoding
@@ -115,10 +116,16 @@ def convert(
         stack = network_stack(net)
     else:
         stack = block_stack(net, x)
+    flat = x
     if x is not None and x.ndim == 5:  # as the file numbers pixels
-        x = x.reshape(len(x), -1, x.shape[4])
-    encoding = _encoding(stack, x, formats.input_bits)
-    chosen = choose_network(stack, encoding, x, formats)
+        flat = x.reshape(len(x), -1, x.shape[4])
+    encoding = _encoding(stack, flat, formats.input_bits)
+    if isinstance(net, Network):
+        assert x is not None
+        require_network(net, x)
+    else:
+        require_own_forward(net, x)
+    chosen = choose_network(stack, encoding, flat, formats)
     return stack, replace(chosen.fixed, digests=digests(stack)), chosen.choices
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from export.checks import ModelError
+from export.convert import own_forward
 from export.convert.block_reader import EXPECTED, BlockReader, is_convolution, synapses_of
 from export.convert.float_network import Stack, finite_tensors
 from export.model.geometry import Shape
@@ -59,6 +60,37 @@ def block_stack(
             "its blocks' own export_hdf5"
         )
     return Stack(reader.layers, _linear(readout), reader.steps, tensors)
+
+
+def require_own_forward(net: Any, x: np.ndarray | None) -> None:
+    """Raise ModelError unless a module's forward pass is the chain of its children.
+
+    Without data it runs on spikes made for it.
+    """
+    if not isinstance(net, nn.Module) or hasattr(net, "export_hdf5"):
+        return  # one block, or a list that has no forward pass
+    if isinstance(net, nn.ModuleList):
+        return
+    if x is None:
+        first = members(net)[0]
+        if type(net).forward is nn.Sequential.forward:
+            return
+        shape = (
+            getattr(first, "input_shape", None) if is_convolution(first) else (_channels(first),)
+        )
+        if shape is None:
+            raise ModelError(
+                f"calibration: expected typical inputs, on which {type(net).__name__}.forward can "
+                "be compared with the chain of its blocks, got None"
+            )
+        steps = max(
+            module.neuron.steps
+            for module in net.modules()
+            if isinstance(getattr(module, "neuron", None), Neuron)
+        )
+        x = np.random.default_rng(0).integers(0, 2, (own_forward.SAMPLES, *shape, steps))
+    (clone,) = _copies([net])
+    own_forward.require_chain(clone, members(clone), x)
 
 
 def members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
@@ -130,7 +162,7 @@ def _check_block(module: Any, name: str) -> None:
 
 def _copies(modules: list[Any]) -> list[Any]:
     """The blocks as their next forward pass would use them: normalised, masked, in eval mode."""
-    for module in modules:
+    for module in _nested(modules):
         for synapse in synapses_of(module):
             if synapse.weight_norm_enabled:
                 # It may hang on a graph, which cannot be copied; every forward pass makes it anew.
@@ -138,12 +170,18 @@ def _copies(modules: list[Any]) -> list[Any]:
     copies = copy.deepcopy(modules)  # in one go, so that what they share stays shared
     for module in copies:
         module.eval()
+    for module in _nested(copies):
         for synapse in synapses_of(module):
             if synapse.weight_norm_enabled:
                 synapse.disable_weight_norm()
         if getattr(module, "mask", None) is not None:
             module.synapse.weight.data *= module.mask
     return copies
+
+
+def _nested(modules: list[Any]) -> list[Any]:
+    """The blocks among ``modules`` and inside them."""
+    return [each for module in modules for each in module.modules() if hasattr(each, "neuron")]
 
 
 @torch.no_grad()

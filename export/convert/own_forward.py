@@ -1,0 +1,141 @@
+"""Whether a module's own forward pass is the chain of layers that was read from it.
+
+A module may do anything in its ``forward``: add a layer's output to another's, use a block twice,
+call its blocks in another order than it registered them in. An export that reads its children in
+order would be a different network. So the module runs on a few samples, and its output must be
+that of the chain: bit for bit in float32 or, where the same sums are added up in another order, to
+float64's precision in float64.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from export.checks import ModelError
+from training.network.network import Network
+
+SAMPLES = 8
+"""The number of calibration samples that the two passes are compared on."""
+
+TOLERANCE = 1e-9
+"""The largest relative difference of two float64 passes that counts as rounding."""
+
+Forward = Callable[[torch.Tensor], torch.Tensor]
+
+_REMEDY = (
+    "export what the forward pass is made of as a chain of blocks, e.g. an nn.Sequential, or a "
+    "plain training.Network"
+)
+
+
+def require_network(net: Network, x: np.ndarray) -> None:
+    """Raise ModelError unless ``net`` computes what a plain Network of its parameters does."""
+    with torch.random.fork_rng(devices=[]):
+        plain = Network(**net.config, backend=net.backend)
+    own = dict(net.named_parameters())
+    with torch.no_grad():
+        for name, parameter in plain.named_parameters():
+            parameter.copy_(own[name])
+    clone = copy.deepcopy(net).eval()
+    clone.watch = None
+    _require_equal(clone, plain.eval(), [clone, plain], x, type(net).__name__)
+
+
+def require_chain(net: Any, modules: list[Any], x: np.ndarray) -> None:
+    """Raise ModelError unless ``net`` passes ``x`` through ``modules``, one after the other.
+
+    Both are copies in evaluation mode: SLAYER's blocks learn their shapes from what they see. A
+    chain of spikes may be followed by their mean or sum over time, which is what a file's logits
+    are.
+    """
+
+    def chain(h: torch.Tensor) -> torch.Tensor:
+        for module in modules:
+            if isinstance(module, nn.Linear) and h.ndim > 2:
+                h = (h.sum(-1) / h.shape[-1]).flatten(1)
+                h = nn.functional.linear(h, module.weight, module.bias)
+            else:
+                h = module(h)
+        return h
+
+    _require_equal(net, chain, [net, *modules], x, type(net).__name__)
+
+
+@torch.no_grad()
+def _require_equal(
+    own: Forward, chain: Forward, modules: list[nn.Module], x: np.ndarray, name: str
+) -> None:
+    few = torch.as_tensor(x[np.unique(np.linspace(0, len(x) - 1, SAMPLES).astype(int))])
+    with torch.random.fork_rng(devices=[]):
+        found, expected = _run(own, few.float(), name), chain(few.float())
+        if any(torch.equal(found, each) for each in _readings(expected)):
+            _require_activity(own, chain, few.float(), name)
+            return
+        for module in modules:
+            module.double()
+        try:
+            exact, exact_chain = own(few.double()), chain(few.double())
+        except (RuntimeError, ValueError):  # a module for float32 only: what differed stands
+            exact, exact_chain = found, expected
+    for each in _readings(exact_chain):
+        if exact.shape == each.shape and torch.allclose(exact, each, TOLERANCE, TOLERANCE):
+            _require_activity(own, chain, few.double(), name)
+            return
+    raise ModelError(
+        f"network forward: expected the output of its blocks in the order of their registration, "
+        f"which is what an export would write, got {_difference(found, expected)}: "
+        f"{name}.forward computes another network; {_REMEDY}"
+    )
+
+
+def _run(own: Forward, x: torch.Tensor, name: str) -> torch.Tensor:
+    try:
+        found = own(x)
+    except Exception as error:
+        raise ModelError(
+            f"network forward: expected {name} to run on an input of shape {tuple(x.shape)}, got "
+            f"{type(error).__name__} ({error}); pass calibration data as its forward pass takes it"
+        ) from error
+    if not isinstance(found, torch.Tensor):
+        raise ModelError(
+            f"network forward: expected one tensor from {name}.forward, got "
+            f"{type(found).__name__}; {_REMEDY}"
+        )
+    return found
+
+
+def _readings(output: torch.Tensor) -> list[torch.Tensor]:
+    """What a forward pass may return of a chain's output: logits or spikes, their mean, sum."""
+    if output.ndim < 3:
+        return [output]
+    counts = output.sum(-1)
+    return [output, counts / output.shape[-1], output.mean(-1), counts]
+
+
+def _require_activity(own: Forward, chain: Forward, x: torch.Tensor, name: str) -> None:
+    """Refuse to compare a network with another on data that it does not respond to."""
+    if getattr(type(own), "forward", None) in (
+        nn.Sequential.forward,
+        Network.forward,
+    ):  # one by construction
+        return
+    if torch.equal(chain(x), chain(torch.zeros_like(x))):
+        raise ModelError(
+            f"network forward: expected spikes on the calibration data, by which {name}.forward "
+            "can be told from another network, got the same output as for zeros; pass data that "
+            "the network responds to"
+        )
+
+
+def _difference(found: torch.Tensor, expected: torch.Tensor) -> str:
+    for each in _readings(expected):
+        if found.shape == each.shape:
+            largest = float((found - each).abs().max())
+            return f"an output that differs by up to {largest:.3g}"
+    return f"an output of shape {tuple(found.shape)} instead of {tuple(expected.shape)}"
