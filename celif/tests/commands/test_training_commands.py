@@ -18,7 +18,7 @@ from celif.commands import training as training_commands
 from celif.tests.run_command import answer, run_celif
 from export import quantize
 from training import checkpoint, tasks, trainer
-from training.tasks import mnist
+from training.tasks import mnist_files
 from training.trainer import presets
 
 SMALL = ("--epochs", 1, "--hidden", "6")
@@ -136,7 +136,7 @@ def test_download_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert asked == []
     answer("train", *options, "--resume", "--download")
     assert asked == [tmp_path]
-    assert mnist.MIRROR.startswith("https://")
+    assert mnist_files.MIRROR.startswith("https://")
 
 
 @pytest.mark.skipif(
