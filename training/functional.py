@@ -12,9 +12,9 @@ import torch
 from torch.nn import functional as F
 
 from training.dynamics import Params
-from training.kernels import compiled, fused, recurrent, reference
+from training.kernels import fused, recurrent, reference
 from training.kernels.dropout import Dropout
-from training.support import checks
+from training.support import checks, compiled
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
 """The paper's membrane decay α, threshold decay β, resting threshold Θ0 and surrogate width Γ."""

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from celif.experiments.machinery.runs import Trained, train
-from training.kernels import compiled
+from training.support import compiled
 from training.support.atomic import atomic_file
 from training.tasks import Split, Task
 from training.tasks.task import WHOLE, Batch

@@ -27,6 +27,7 @@ AVAILABLE = numba is not None
 _ROOT = Path(__file__).resolve().parents[2]
 
 KERNEL_SOURCES = (
+    "training/support/compiled.py",
     "training/kernels",
     "training/dynamics.py",
     "export/steps",
