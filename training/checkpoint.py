@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.network.config import NetworkConfig
 from training.network.network import Network
 from training.support.atomic import atomic_file
 
@@ -38,12 +39,18 @@ def save(path: str | os.PathLike[str], net: nn.Module, **extra: Any) -> None:
     content = {
         "celif": VERSION,
         "kind": type(net).__name__,
-        "network": getattr(net, "config", None),
+        "network": plain_config(net),
         "weights": net.state_dict(),
         **extra,
     }
     with atomic_file(path) as draft:
         torch.save(content, draft)
+
+
+def plain_config(net: nn.Module) -> dict[str, Any] | None:
+    """Return the ``config`` of a module as plain values, from which it can be built again."""
+    config = getattr(net, "config", None)
+    return config.plain() if isinstance(config, NetworkConfig) else config
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

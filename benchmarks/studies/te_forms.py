@@ -132,6 +132,7 @@ def hits(net: Network, way: Way, calibration: torch.Tensor, test: Split) -> int:
     changed = copy.deepcopy(net)
     with torch.no_grad():
         restored = way.restore(net.te_table.detach().double().numpy())
+        assert isinstance(changed.te, torch.Tensor)
         changed.te.copy_(torch.from_numpy(np.ascontiguousarray(restored)))
     _, fixed, _ = convert(changed, calibration, Formats(**way.formats))
     return int((simulate(fixed, test.x.numpy()).predictions == test.y.numpy()).sum())

@@ -51,7 +51,7 @@ def sequence(
         raise ValueError(f"{name}: expected at least one sample, got shape {tuple(x.shape)}")
     if not 1 <= x.shape[2] <= steps:
         raise ValueError(
-            f"{name}: expected 1..{steps} time steps, as the TE table has, "
+            f"{name}: expected 1..{steps} time steps, as the layer was built for, "
             f"got {x.shape[2]}; shorten the sample or build the network with steps={x.shape[2]}"
         )
     if not x.is_floating_point():

@@ -202,7 +202,7 @@ def test_metrics_say_what_was_trained_and_how_it_went(task, tmp_path):
     assert [int(row["epoch"]) for row in rows] == [1, 2, 3]
     assert [float(row["validation"]) for row in rows] == [h["validation"] for h in run.history]
     config = json.loads((tmp_path / "config.json").read_text())
-    assert config["network"] == run.net.config
+    assert config["network"] == run.net.config.plain()
     assert config["recipe"] == asdict(RECIPE)
     assert config["machine"]["versions"]["torch"] == torch.__version__.split("+")[0]
     assert set(config["machine"]) >= {"commit", "cpu", "python", "date"}
