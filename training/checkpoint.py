@@ -6,6 +6,7 @@ one that :func:`save` writes: older forms take paths through torch that were ope
 
 from __future__ import annotations
 
+import importlib
 import os
 import zipfile
 from collections.abc import Callable
@@ -24,6 +25,9 @@ VERSION = 2
 
 BUILDERS: dict[str, Callable[..., nn.Module]] = {"Network": Network}
 """What a file's ``kind`` is built by, from its ``network`` as keywords. Add your own modules."""
+
+LATE_BUILDERS = {"QuantizedNetwork": "export.qat.network"}
+"""Modules that add their builder to :data:`BUILDERS`, imported when a checkpoint needs them."""
 
 
 class CheckpointError(ValueError):
@@ -75,6 +79,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 def build(content: dict[str, Any]) -> nn.Module:
     """The module of a checkpoint's content."""
     kind = content["kind"]
+    if kind in LATE_BUILDERS:
+        importlib.import_module(LATE_BUILDERS[kind])
     if kind not in BUILDERS or content["network"] is None:
         raise CheckpointError(
             f"checkpoint of a {kind}: expected one of {', '.join(BUILDERS)}; make the module as it "

@@ -6,6 +6,7 @@ as the time allows.
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ def one_thread() -> Iterator[None]:
     """Torch and the compiled kernels on one thread, so that processor time is time that passed."""
     both: list[tuple[Any, int]] = [(torch, torch.get_num_threads())]
     if compiled.AVAILABLE:
-        both.append((compiled.numba, compiled.threads()))
+        both.append((importlib.import_module("numba"), compiled.threads()))
     for library, _ in both:
         library.set_num_threads(1)
     try:
