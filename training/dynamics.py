@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from training.support import compiled
+from training.kernels import compiled
 
 
 class State(NamedTuple):

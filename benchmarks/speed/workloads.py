@@ -21,7 +21,7 @@ Step = Callable[[], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Workload:
+class Shape:
     """Size of the network and of the batch."""
 
     in_features: int = 1
@@ -52,14 +52,14 @@ class Workload:
         return net
 
 
-PAPER = Workload(batch=256)
+PAPER = Shape(batch=256)
 """The paper's batch, at which a step is measured beside its matrix products."""
 
-QUICK = Workload(hidden=(8, 12, 12), steps=50, batch=4)
+QUICK = Shape(hidden=(8, 12, 12), steps=50, batch=4)
 """For a smoke test of the benchmark itself; its figures say nothing."""
 
 
-def training_step(net: nn.Module, shape: Workload) -> Step:
+def training_step(net: nn.Module, shape: Shape) -> Step:
     """Training step of ``net`` on the data of this shape."""
     x, y = shape.data()
 
@@ -72,7 +72,7 @@ def training_step(net: nn.Module, shape: Workload) -> Step:
     return run
 
 
-def products(shape: Workload) -> Callable[[], None]:
+def products(shape: Shape) -> Callable[[], None]:
     """The products that autograd performs in a step of ours, with buffers that exist already.
 
     Forward one for every layer and the readout; backward one for every weight and, except for

@@ -1,4 +1,4 @@
-"""``celif fit`` and ``celif golden``: before the chip, and for who brings it up."""
+"""``celif fit`` and ``celif golden``: planning for a chip, and the kit for bringing one up."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from celif import console, exits
-from celif.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
+from celif.commands.options import Data, Input, Json, Samples, TaskOption, answer
 
 
 def fit(
-    net: Net,
+    net: Annotated[Path | None, typer.Argument(help="Exported netx file.")] = None,
     chip: Annotated[
         str, typer.Option(help="loihi2, or a JSON file that overrides its figures.")
     ] = "loihi2",
@@ -30,9 +30,20 @@ def fit(
     figures: Annotated[
         bool, typer.Option("--figures", help="Print the chip's figures and their sources.")
     ] = False,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration", help="Compare our counts with tables of Intel's compiler, and stop."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Place a netx file on a chip's cores; samples give energy and time, too."""
+    if calibration:
+        _calibrate(as_json)
+        return
+    if net is None:
+        raise ValueError("net: expected an exported netx file (or --calibration), got none")
     from celif import samples as inputs
     from celif.views import fit_picture, fit_table
     from export import read_netx
@@ -64,6 +75,15 @@ def fit(
     if picture is not None:
         fit_picture.save(result.placement, f"{net.name} on {description.name}", picture)
         console.say(f"picture: {picture}")
+
+
+def _calibrate(as_json: bool) -> None:
+    from celif.views.calibration_table import show_calibration
+    from export.fit.calibration import calibration
+
+    rows = calibration()
+    show_calibration(rows)
+    answer({"rows": [row.to_dict() for row in rows]}, as_json)
 
 
 def golden(

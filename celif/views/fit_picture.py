@@ -11,7 +11,8 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 
 from celif.views.fit_table import ACROSS, symbol
-from export.fit.placement import LABELS, Core, Placement
+from export.fit.placement import Core, Placement
+from export.fit.words import LABELS
 from training.support.atomic import atomic_file
 
 # Colours that stay apart for the colour-blind (Okabe and Ito).
@@ -21,7 +22,7 @@ _CHIPS_SHOWN = 12
 _CELL = 0.9
 
 
-def _squares(cores: tuple[Core, ...], per_chip: int, core_bytes: int) -> dict[str, list[Rectangle]]:
+def _squares(cores: tuple[Core, ...], per_chip: int, pool: int) -> dict[str, list[Rectangle]]:
     """Rectangles of a chip, by what they show; a core's memory fills its square from below."""
     shapes: dict[str, list[Rectangle]] = {name: [] for name in ("empty", *COLOURS)}
     for place in range(per_chip):
@@ -31,7 +32,7 @@ def _squares(cores: tuple[Core, ...], per_chip: int, core_bytes: int) -> dict[st
             continue
         filled = 0.0
         for name in COLOURS:
-            height = _CELL * getattr(cores[place].held, name) / core_bytes
+            height = _CELL * getattr(cores[place].held, name) / pool
             shapes[name].append(Rectangle((x, y + filled), _CELL, height))
             filled += height
     return shapes
@@ -39,7 +40,7 @@ def _squares(cores: tuple[Core, ...], per_chip: int, core_bytes: int) -> dict[st
 
 def draw(placement: Placement, title: str) -> Figure:
     """The chips in use (the first dozen), as squares of cores."""
-    per_chip, core_bytes = placement.chip["cores"], placement.chip["core_bytes"]
+    per_chip, pool = placement.chip["cores"], placement.chip["pool_words"]
     used = -(-len(placement.cores) // per_chip)
     shown = min(used, _CHIPS_SHOWN)
     columns = min(shown, 3)
@@ -56,7 +57,7 @@ def draw(placement: Placement, title: str) -> Figure:
         if n >= shown:
             continue
         cores = placement.cores[n * per_chip : (n + 1) * per_chip]
-        for name, shapes in _squares(cores, per_chip, core_bytes).items():
+        for name, shapes in _squares(cores, per_chip, pool).items():
             face = _EMPTY if name == "empty" else COLOURS[name]
             edge = _EDGE if name == "empty" else "none"
             ax.add_collection(
@@ -79,7 +80,7 @@ def draw(placement: Placement, title: str) -> Figure:
     more = f" ({used - shown} more chips in use are not drawn)" if used > shown else ""
     figure.suptitle(title + more, fontsize=11)
     keys = [Patch(color=COLOURS[name], label=LABELS[name]) for name in COLOURS]
-    keys.append(Patch(facecolor=_EMPTY, edgecolor=_EDGE, label=f"free, of {core_bytes:,} bytes"))
+    keys.append(Patch(facecolor=_EMPTY, edgecolor=_EDGE, label=f"free, of {pool:,} words"))
     figure.legend(handles=keys, loc="lower center", ncols=len(keys), fontsize=8, frameon=False)
     names = [
         f"{symbol(i)}: {layer.neurons:,} {layer.kind}"

@@ -1,4 +1,4 @@
-"""``celif fit`` on a terminal: who is where, what is nearest to its limit, what would help."""
+"""``celif fit`` on a terminal: the placement, the nearest limit, and what would help."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def symbol(layer: int) -> str:
     return SYMBOLS[layer] if layer < len(SYMBOLS) else "+"
 
 
-def _prose(text: str) -> None:
+def prose(text: str) -> None:
     """Print a sentence of any length in lines of a terminal's width."""
     say(textwrap.fill(text, 80, subsequent_indent="    ", break_on_hyphens=False))
 
@@ -41,7 +41,7 @@ def _table(*columns: str) -> Table:
 
 
 def occupancy(placement: Placement) -> list[str]:
-    """The chips' cores as lines of text: each core's layer and how full its memory is."""
+    """The chips' cores as lines of text: each core's layer and the share of its nearest limit."""
     lines = []
     per_chip = placement.chip["cores"]
     used = -(-len(placement.cores) // per_chip)
@@ -49,7 +49,7 @@ def occupancy(placement: Placement) -> list[str]:
         cores = placement.cores[n * per_chip : (n + 1) * per_chip]
         cells = []
         for core in cores:
-            share = core.held.total / placement.chip["core_bytes"]
+            share = max(placement.loads(core).values())
             level = min(int(share * len(_LEVELS)), len(_LEVELS) - 1)
             cells.append(f"{symbol(core.layer)}{_LEVELS[level]}")
         rows = -(-len(cores) // ACROSS)
@@ -67,24 +67,39 @@ def _show_placement(placement: Placement) -> None:
     table = _table("layer", "type", "neurons", "cores", "synapses", "TE", "state", "fullest")
     said = placement.to_dict()
     for i, layer in enumerate(said["layers"]):
-        sizes = layer["bytes"]
-        share = layer["fullest_core_bytes"] / placement.chip["core_bytes"]
+        sizes = layer["words"]
+        cores = placement.of_layer(i)
         table.add_row(
             f"{symbol(i)}  {layer['name']}",
             layer["type"],
             f"{layer['neurons']:,}",
             f"{layer['cores']:,}",
-            f"{sizes['synapses'] + sizes['axons']:,}",
+            f"{sizes['synapses']:,}",
             f"{sizes['te']:,}",
-            f"{sizes['state']:,}",
-            f"{share:.1%}",
+            f"{sum(core.held.state for core in cores):,}",
+            f"{layer['binding']['share']:.1%}",
         )
     console.print(table)
-    say("bytes on all of a layer's cores, synapses with their axons; fullest core")
+    say("words of 64 bits on all of a layer's cores; the fullest core's share of its")
+    say("nearest limit")
     say("")
     for line in occupancy(placement):
         say(line)
-    say("a core: its layer, and how full its memory is")
+    say("a core: its layer, and how much of its nearest limit is taken")
+
+
+def _show_readings(result: Fit) -> None:
+    """Say how many cores there are by where TE lies, which nobody without a chip's manual knows."""
+    counts = {
+        name: "?" if 0 in cores else f"{sum(cores):,} ({' + '.join(map(str, cores))})"
+        for name, cores in result.readings.items()
+    }
+    if len(set(counts.values())) > 1:
+        here = "neuron words" if result.chip["te_in_state"] else "the pool"
+        prose(
+            f"cores with TE in neuron words: {counts['neuron words']}; with TE in the pool: "
+            f"{counts['pool']}; counted here: {here} (which is right is not published)"
+        )
 
 
 def _show_estimate(estimate: Estimate, chip: Chip) -> None:
@@ -98,14 +113,14 @@ def _show_estimate(estimate: Estimate, chip: Chip) -> None:
             str(layer.instructions),
         )
     console.print(table)
-    _prose(
+    prose(
         f"energy: {estimate.step_nj:,.1f} nJ a step ({estimate.synop_nj:,.1f} synapses, "
         f"{estimate.update_nj:,.1f} neurons), {estimate.sample_uj:,.1f} µJ a sample"
     )
-    _prose(f"time: {estimate.step_us:,.2f} µs a step, {estimate.sample_ms:,.2f} ms a sample")
+    prose(f"time: {estimate.step_us:,.2f} µs a step, {estimate.sample_ms:,.2f} ms a sample")
     alone = f"{estimate.arithmetic_nj:,.1f} nJ a step"
-    _prose(f"arithmetic alone, in 45 nm, as the CE-LIF paper counts it: {alone}")
-    _prose(
+    prose(f"arithmetic alone, in 45 nm, as the CE-LIF paper counts it: {alone}")
+    prose(
         f"assumed: {chip.rate('synop_pj'):g} pJ and {chip.rate('synop_ns'):g} ns a synaptic "
         f"operation, {chip.rate('update_pj'):g} pJ and {chip.rate('update_ns'):g} ns a LIF update, "
         f"scaled by instructions, {chip.rate('barrier_ns'):g} ns to synchronise a step; messages, "
@@ -129,9 +144,9 @@ def export_options(formats: Mapping[str, int | str]) -> str:
 def _show_refusal(result: Fit) -> None:
     for shortage in result.shortages:
         needed, there = f"{shortage.needed:,} needed", f"{shortage.available:,} there"
-        _prose(f"{shortage.layer}, {shortage.limit}: {needed}, {there} ({shortage.about})")
+        prose(f"{shortage.layer}, {shortage.limit}: {needed}, {there} ({shortage.about})")
     if not result.remedies:
-        _prose(
+        prose(
             "Nothing that was tried makes it fit: TE and weights of fewer bits, held and generated "
             "TE, more chips, less of what is too large."
         )
@@ -139,9 +154,9 @@ def _show_refusal(result: Fit) -> None:
     say("What would make it fit, each tried:")
     for remedy in result.remedies[:_REMEDIES_SHOWN]:
         cores = f"{remedy.cores:,} cores" + (f", {remedy.chips:,} chips" * (remedy.chips > 1))
-        _prose(f"- {remedy}: then {cores}")
+        prose(f"- {remedy}: then {cores}")
         if options := export_options(remedy.formats):
-            _prose(f"    export with {options}")
+            prose(f"    export with {options}")
     if (more := len(result.remedies) - _REMEDIES_SHOWN) > 0:
         say(f"and {more} more; --json has them all")
 
@@ -161,16 +176,18 @@ def show(name: str, result: Fit) -> None:
     if result.placement is None:
         say(f"{name} does not fit {where}:")
         _show_refusal(result)
+        _show_readings(result)
     else:
         placed = result.placement
         limit, share = placed.binding()
         say(f"{name} fits {where}: {len(placed.cores):,} of {placed.available:,} cores")
         say(f"nearest limit: {limit}, {share:.1%} taken")
         _show_placement(placed)
+        _show_readings(result)
         if result.estimate is not None:
             _show_estimate(result.estimate, result.chip)
         else:
             say("energy and time: count operations on samples, with --task or --input")
     unsure = [n for n, f in result.chip.figures.items() if f.sure in ("conflicting", "assumed")]
     if unsure:
-        _prose(f"not certain: {', '.join(unsure)} (--figures has every figure and its source)")
+        prose(f"not certain: {', '.join(unsure)} (--figures has every figure and its source)")

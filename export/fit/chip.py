@@ -3,7 +3,7 @@
 A description is a set of named figures. The built-in one is :data:`export.fit.figures.CHIP`; a JSON
 file overrides any of them, with a bare number or with ``{"value": …, "source": …, "sure": …}``::
 
-    {"name": "our board", "cores": 120, "core_bytes": {"value": 131072, "source": "measured"}}
+    {"name": "our board", "cores": 120, "synapse_words": {"value": 12000, "source": "measured"}}
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-CONFIDENCE = ("agreed", "single", "conflicting", "other chip", "assumed")
-"""How sure a figure is: several sources agree; one source; sources differ (the source text says
-how); measured on a predecessor; a guess of ours where nothing is published."""
+CONFIDENCE = ("agreed", "compiler", "single", "conflicting", "other chip", "assumed")
+"""How sure a figure is: several sources agree; read off tables that Intel's compiler printed; one
+source; sources differ (the source text says how); measured on a predecessor; our guess where
+nothing is published."""
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,9 @@
-"""What a layer asks of a chip: neurons, weights, TE and state, in bits and bytes.
+"""What a layer asks of a chip: neurons, synapses, TE and state.
 
 A layer is ``channels`` × ``positions`` neurons. The neurons of a channel share one set of weights
 and one TE row; in a dense layer every neuron is a channel of its own, in a convolution a channel
-has a neuron at every position. A core that holds a part of the layer holds
-
-==========  =====================================================================================
-synapses    the weights of its channels, without gaps between them
-axons       routing for every input of the layer (an upper bound for a part of a convolution)
-TE          the rows of its channels, whatever else holds the same table; a cosine's wave once
-state       the registers of its neurons
-==========  =====================================================================================
+has a neuron at every position of an image of ``width`` × ``height``. How that is counted on a core
+is in :mod:`export.fit.words`.
 """
 
 from __future__ import annotations
@@ -20,6 +14,7 @@ import numpy as np
 
 from export import loihi2
 from export.fit.chip import Chip
+from export.fit.words import WORD_BYTES, Words, list_words, whole_words
 from export.model.network import CelifLayer, FixedNetwork, Layer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
 from export.model.te import CosineTable, Form
@@ -27,9 +22,11 @@ from export.model.te import CosineTable, Form
 _SPIKE_BITS = 1
 _BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
 _SHIFT_BITS = 5
-"""Of an exponent that each neuron has for itself."""
+"""Bits of an exponent that each neuron has for itself."""
+_SIGMA_DELTA_BITS = 64
+"""The compiler's tables count one word for a sigma-delta neuron, as for a LIF neuron."""
 SLAYER_KINDS = (CubaLayer.kind, SigmaDeltaLayer.kind)
-"""Layers whose weights SLAYER has quantised, so that an export does not."""
+"""Layers whose weights SLAYER has already quantised, so that an export keeps them."""
 _SUM_BITS = loihi2.READOUT_MAX.bit_length() + 1
 
 
@@ -41,38 +38,23 @@ class TeDemand:
     steps: int
     bits: int
 
-    def bytes(self, rows: int) -> int:
-        """Memory of some rows on one core."""
-        return self.form.bytes(rows, self.steps, self.bits)
+    @property
+    def row_words(self) -> int:
+        """Words of one row; none for a cosine, whose phase and increment are state."""
+        if isinstance(self.form, CosineTable):
+            return 0
+        return whole_words(8 * self.form.bytes(1, self.steps, self.bits))
 
     @property
-    def row_bytes(self) -> int:
-        """Memory of one more row."""
-        return self.bytes(2) - self.bytes(1)
+    def shared_words(self) -> int:
+        """Words that a core holds once: the wave of a cosine."""
+        if not isinstance(self.form, CosineTable):
+            return 0
+        return whole_words(8 * self.form.bytes(0, self.steps, self.bits))
 
     def __str__(self) -> str:
         held = f", held for {self.form.hold} steps" if self.form.hold > 1 else ""
         return f"{self.form.encoding}, {self.bits} bits{held}"
-
-
-@dataclass(frozen=True)
-class Held:
-    """Bytes that one core holds of a layer, by what they are for."""
-
-    synapses: int
-    axons: int
-    te: int
-    state: int
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.synapses + self.axons + self.te + self.state
-
-    @property
-    def mostly(self) -> str:
-        """What most of them are for."""
-        return max(("synapses", "axons", "te", "state"), key=lambda name: getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -82,19 +64,31 @@ class Demand:
     name: str
     kind: str
     channels: int
-    positions: int
     inputs: int
     weights: int
-    """Of a channel: a row of a dense matrix, or a kernel."""
+    """Weights of a channel: a row of a dense matrix, or a kernel."""
     recurrent: int
     """Weights of a channel from the layer itself."""
     weight_bits: int
     state_bits: int
     """Registers of a neuron, without TE."""
+    width: int = 1
+    height: int = 1
+    kernels: bool = False
+    """Whether the layer is a convolution."""
+    groups: int = 1
+    """Groups of channels that a convolution keeps apart."""
+    to_kernels: bool = False
+    """Whether the next layer is a convolution."""
     te: TeDemand | None = None
     delay: int = 0
     message_bits: int = 1
-    """Of what the layer receives."""
+    """Bits of the spikes that the layer receives."""
+
+    @property
+    def positions(self) -> int:
+        """Neurons of a channel."""
+        return self.width * self.height
 
     @property
     def neurons(self) -> int:
@@ -102,22 +96,45 @@ class Demand:
         return self.channels * self.positions
 
     @property
-    def state_bytes(self) -> int:
-        """Registers of a neuron in whole bytes."""
-        return -(-self.state_bits // 8)
+    def state_words(self) -> int:
+        """Registers of a neuron in whole words."""
+        return whole_words(self.state_bits)
 
     def neuron_state(self, chip: Chip) -> int:
-        """Bytes of a neuron's state, with its TE row if that lies there and is its own."""
-        own_row = self.te is not None and self.positions == 1 and chip["te_in_state"]
-        return self.state_bytes + (self.te.row_bytes if self.te and own_row else 0)
+        """Bytes of a neuron's state, with its TE row if that lies there."""
+        row = self.te.row_words if self.te is not None and chip["te_in_state"] else 0
+        return WORD_BYTES * (self.state_words + row)
 
-    def held(self, channels: int, positions: int, chip: Chip) -> Held:
+    def words(self, channels: int, positions: int, chip: Chip) -> Words:
         """What a core holds that has ``positions`` neurons of each of ``channels`` channels."""
-        return Held(
-            synapses=-(-channels * (self.weights + self.recurrent) * self.weight_bits // 8),
-            axons=(self.inputs + self.recurrent) * chip["axon_bytes"],
-            te=self.te.bytes(channels) if self.te else 0,
-            state=channels * positions * self.state_bytes,
+        neurons = channels * positions
+        of_neurons = rows = shared = 0
+        if self.te is not None:
+            shared = self.te.shared_words
+            if chip["te_in_state"]:
+                of_neurons = neurons * self.te.row_words
+            else:
+                rows = channels * self.te.row_words
+        if self.kernels:
+            groups = -(-channels * self.groups // self.channels)
+            together = min(channels, self.channels // self.groups)
+            synapses = self.weights * groups * list_words(together, self.weight_bits)
+            axon_in = 1
+        else:
+            axon_in = self.inputs + self.recurrent
+            bits = chip["index_bits"] + self.weight_bits
+            synapses = (self.weights + self.recurrent) * list_words(channels, bits)
+        # A recurrent layer sends its spikes to itself, too.
+        sends = positions if self.to_kernels else neurons * (2 if self.recurrent else 1)
+        return Words(
+            axon_in=axon_in,
+            neuron_groups=1,
+            state=neurons * self.state_words,
+            te=of_neurons + rows + shared,
+            te_of_neurons=of_neurons,
+            synapses=synapses,
+            axon_map=sends,
+            axon_mem=positions if self.to_kernels else 0,
         )
 
 
@@ -126,18 +143,21 @@ def _state_bits(layer: Layer) -> int:
     if isinstance(layer, CelifLayer):
         bits = 2 * loihi2.STATE_BITS + _SPIKE_BITS + _BIAS_BITS
         if isinstance(layer.te_form, CosineTable):
-            bits += loihi2.PHASE_BITS
+            bits += 2 * loihi2.PHASE_BITS
         exponents = (layer.weight_exp, layer.te_exp)
         return bits + sum(_SHIFT_BITS for exponent in exponents if np.ndim(exponent))
     if isinstance(layer, CubaLayer):
         return 2 * loihi2.STATE_BITS + _SPIKE_BITS + _BIAS_BITS
     if isinstance(layer, SigmaDeltaLayer):
-        return 4 * _SUM_BITS
+        return _SIGMA_DELTA_BITS
     return 2 * _SUM_BITS
 
 
-def demand(layer: Layer, message_bits: int = 1) -> Demand:
-    """Sizes of a layer that receives graded spikes of ``message_bits`` bits."""
+def demand(layer: Layer, message_bits: int = 1, to_kernels: bool = False) -> Demand:
+    """Sizes of a layer that receives graded spikes of ``message_bits`` bits.
+
+    ``to_kernels`` says whether it sends its own to a convolution.
+    """
     te = None
     if isinstance(layer, CelifLayer):
         te = TeDemand(layer.te_form, layer.te.shape[1], layer.te_bits)
@@ -145,7 +165,11 @@ def demand(layer: Layer, message_bits: int = 1) -> Demand:
         name=layer.name,
         kind=layer.kind,
         channels=layer.rows,
-        positions=layer.positions,
+        width=layer.output_shape.width,
+        height=layer.output_shape.height,
+        kernels=layer.geometry is not None,
+        groups=1 if layer.geometry is None else layer.geometry.groups,
+        to_kernels=to_kernels,
         inputs=layer.inputs,
         weights=layer.weight[0].size,
         recurrent=0 if layer.weight_rec is None else layer.neurons,
@@ -159,10 +183,12 @@ def demand(layer: Layer, message_bits: int = 1) -> Demand:
 
 def demands(net: FixedNetwork) -> tuple[Demand, ...]:
     """Sizes of every layer of a network, the readout last."""
-    ranges = [net.encoding.range, *(layer.output_range for layer in net.layers)]
+    layers = net.all_layers
+    ranges = [net.encoding.range, *(layer.output_range for layer in layers)]
+    after = [*(layer.geometry is not None for layer in layers[1:]), False]
     return tuple(
-        demand(layer, max(map(abs, limits)).bit_length() + (min(limits) < 0))
-        for layer, limits in zip(net.all_layers, ranges, strict=False)
+        demand(layer, max(map(abs, limits)).bit_length() + (min(limits) < 0), to_kernels)
+        for layer, limits, to_kernels in zip(layers, ranges, after, strict=False)
     )
 
 
@@ -172,16 +198,16 @@ def with_te(layers: tuple[Demand, ...], te: TeDemand) -> tuple[Demand, ...]:
     def changed(layer: Demand) -> Demand:
         if layer.te is None:
             return layer
-        # A generated wave keeps its phase from step to step.
+        # A generated wave has a phase and an increment in place of a row.
         phases = isinstance(te.form, CosineTable) - isinstance(layer.te.form, CosineTable)
-        bits = layer.state_bits + phases * loihi2.PHASE_BITS
+        bits = layer.state_bits + 2 * phases * loihi2.PHASE_BITS
         return replace(layer, te=replace(te, steps=layer.te.steps), state_bits=bits)
 
     return tuple(map(changed, layers))
 
 
 def with_weight_bits(layers: tuple[Demand, ...], bits: int) -> tuple[Demand, ...]:
-    """The same layers with weights of at most ``bits`` bits, but for SLAYER's, which stay."""
+    """The same layers with weights of at most ``bits`` bits; SLAYER's layers keep theirs."""
     return tuple(
         layer
         if layer.kind in SLAYER_KINDS

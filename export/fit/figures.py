@@ -5,7 +5,8 @@ from __future__ import annotations
 from export.fit.chip import Board, Chip, Figure
 from export.loihi2 import WEIGHT_BITS
 
-_PRESS = "Intel's own brief was not readable here"
+_BRIEF = "Intel's Loihi 2 brief of 2021, as two independent notes quote its table"
+_TABLES = "tables that Intel's compiler printed, in lava-dl's netx notebooks"
 _HALA = "eenewseurope.com, Hala Point: 140,544 cores on 1,152 chips, so 122 of 128 a chip"
 _DAVIES = "Davies et al., IEEE Micro 38(1), 2018, Loihi 1 (14 nm), as others quote it"
 
@@ -13,51 +14,94 @@ _FIGURES = {
     "cores": Figure(
         128,
         "neurocores a chip",
-        f"open-neuromorphic.org, WikiChip; Hala Point has 122 in use ({_PRESS})",
+        f"{_BRIEF}; Hala Point has 122 in use, users report 120 to 128",
         "agreed",
         least=1,
     ),
     "neurons_per_core": Figure(
-        8192, "neurons a core", "WikiChip loihi_2: 1,048,576 on 128 cores", "single", least=1
-    ),
-    "core_bytes": Figure(
-        192 * 1024,
-        "bytes of memory a core, for synapses, TE and state together",
-        "geeks.fyi says 192 KB; fbhtechinfo.com says 128 KB",
-        "conflicting",
+        8192,
+        "neurons a core",
+        f"WikiChip: 1,048,576 on 128 cores; {_BRIEF} has 8192 and 8190",
+        "agreed",
         least=1,
+    ),
+    "pool_words": Figure(
+        20_000,
+        "words of 64 bits a core, for everything that it holds",
+        f"{_TABLES}: Total is the sum of its columns over 20,000 on all 13 rows that print it",
+        "compiler",
+        least=1,
+    ),
+    "axon_in_words": Figure(
+        16_000,
+        "words of input axons a core",
+        f"{_TABLES}: 784 inputs are 4.90 %",
+        "compiler",
+        least=1,
+    ),
+    "neuron_words": Figure(
+        4095,
+        "words of neuron state a core",
+        f"{_TABLES}: 3,584 are 87.52 %, 2,688 are 65.64 %",
+        "compiler",
+        least=1,
+    ),
+    "synapse_words": Figure(
+        16_000,
+        "words of synapses a core",
+        f"{_TABLES}: 12,544 are 78.40 %; compilers of 2022 had 12,000",
+        "compiler",
+        least=1,
+    ),
+    "axon_map_words": Figure(
+        16_000,
+        "words of output axon maps a core",
+        f"{_TABLES}: 64 neurons are 0.40 %",
+        "compiler",
+        least=1,
+    ),
+    "axon_mem_words": Figure(
+        16_000,
+        "words of output axon memory a core",
+        f"{_TABLES}: the sum of the columns is Total only with 16,000",
+        "compiler",
+        least=1,
+    ),
+    "neuron_groups": Figure(
+        8, "neuron groups a core", f"{_TABLES}: one is 12.50 %", "compiler", least=1
+    ),
+    "index_bits": Figure(
+        12,
+        "bits of a dense synapse besides its weight",
+        f"{_TABLES}: n neurons take floor(n·(12 + w)/64) + 1 words an input on all 10 dense rows",
+        "compiler",
     ),
     "state_bytes": Figure(
         4096,
         "bytes of state a neuron",
-        "gizbot.com: 0 to 4096, without a unit; read as bytes",
-        "single",
+        f"{_BRIEF}: 0 to 4096 bytes, where Loihi 1 has 24",
+        "agreed",
         least=1,
     ),
     "te_in_state": Figure(
         1,
-        "1: a neuron's TE row lies in its own state and counts against state_bytes; 0: it does not",
-        "nothing is published on what microcode can address beside its neuron's state",
-        "assumed",
-    ),
-    "axon_bytes": Figure(
-        4,
-        "bytes of routing for each input that reaches a core",
-        "nothing is published; a pointer and a length",
+        "1: a neuron's TE row lies in its own state, in neuron words; 0: in the pool, one row for "
+        "all neurons of a channel",
+        "nothing is published on what microcode can address besides its neuron's state",
         "assumed",
     ),
     "weight_bits": Figure(
         WEIGHT_BITS,
         "bits of a synaptic weight",
-        "Lava's Dense: 8; open-neuromorphic.org: up to 32",
-        "conflicting",
+        "Lava's Dense and the rules of Intel's N-DNS challenge: 1 to 8",
+        "agreed",
         least=2,
     ),
     "message_bits": Figure(
         32,
         "bits of a graded spike",
-        "immortality.global: 32-bit graded spikes; celif's own limit is 16 and a sign",
-        "single",
+        f"{_BRIEF}: up to 32; public projects use 8, 16 and 24, celif 16 and a sign",
+        "agreed",
         least=1,
     ),
     "delay_bits": Figure(
@@ -100,8 +144,8 @@ CHIP = Chip(
     {
         board.name: board
         for board in (
-            Board("Oheo Gulch", 1, 128, "fbhtechinfo.com", "single"),
-            Board("Kapoho Point", 8, 128, "fbhtechinfo.com", "single"),
+            Board("Oheo Gulch", 1, 128, "INRC's pages, as two notes quote them", "agreed"),
+            Board("Kapoho Point", 8, 128, "INRC's pages, as two notes quote them", "agreed"),
             Board("Hala Point", 1152, 122, _HALA, "agreed"),
         )
     },

@@ -13,8 +13,12 @@ from export.fit.energy import Estimate, count, estimate
 from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, Placement, Shortage, place
 from export.fit.remedies import Remedy, remedies
+from export.fit.split import cores_of
 from export.model.network import FixedNetwork
 from export.twin.simulate import simulate
+
+READINGS = {"neuron words": 1, "pool": 0}
+"""Where TE may lie, and the value of the figure ``te_in_state`` that says so."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,26 @@ class Fit:
         """Whether every layer has its place."""
         return self.placement is not None
 
+    @property
+    def readings(self) -> dict[str, tuple[int, ...]]:
+        """Cores of every layer, by where TE lies; 0 for a layer of which no neuron fits a core.
+
+        Empty for a network without TE.
+        """
+        if all(layer.te is None for layer in self.layers):
+            return {}
+        return {
+            name: tuple(
+                cores_of(layer, self.chip.with_figures(te_in_state=value)) for layer in self.layers
+            )
+            for name, value in READINGS.items()
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "fits": self.fits,
+            "te_readings": {name: list(cores) for name, cores in self.readings.items()},
             "chip": self.chip.to_dict(),
             "chips": self.chips,
             "placement": None if self.placement is None else self.placement.to_dict(),

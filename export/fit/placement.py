@@ -1,27 +1,21 @@
-"""Layers onto cores: who holds what, and which limit stands in the way.
-
-The rules, where nothing is published about the compiler:
+"""Place layers on cores: which core holds what, and which limit stands in the way.
 
 - A core holds neurons of one layer, because it runs one neuron program with one set of constants.
-- A layer takes as few cores as its limits allow; its channels are then spread evenly over them.
-- A channel that is too large for one core is cut by positions, each part with its own weights and
-  TE row.
+- A layer is cut into parts as Intel's compiler cuts it (:mod:`export.fit.split`), and its words are
+  counted as the compiler counts them (:mod:`export.fit.words`).
 - Cores are filled in the order of the layers, chip after chip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from export.fit.chip import Chip
-from export.fit.demand import Demand, Held
-
-LABELS = {"synapses": "synapses", "axons": "axons", "te": "TE", "state": "state"}
-"""What a core's bytes are for."""
-LIMITS = {"synapses": "synapses", "axons": "synapses", "te": "TE bytes", "state": "state bytes"}
-"""What runs short where the bytes are for that."""
+from export.fit.demand import Demand
+from export.fit.split import cores_of, split
+from export.fit.words import LABELS, LIMITS, Words
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,7 @@ class Core:
     layer: int
     channels: int
     positions: int
-    held: Held
+    held: Words
 
     @property
     def neurons(self) -> int:
@@ -45,8 +39,8 @@ class Shortage:
     """A limit that is passed: by which layer, by how much, and what that means."""
 
     limit: str
-    """``neurons``, ``synapses``, ``TE bytes``, ``state bytes``, ``cores``, ``weight bits``,
-    ``message bits`` or ``delay bits``."""
+    """A limit of :data:`export.fit.words.LIMITS` by its name, ``neurons``, ``state bytes``,
+    ``cores``, ``weight bits``, ``message bits`` or ``delay bits``."""
     layer: str
     needed: int
     available: int
@@ -88,18 +82,19 @@ class Placement:
         return tuple(core for core in self.cores if core.layer == layer)
 
     def loads(self, core: Core) -> dict[str, float]:
-        """Shares of a core's limits that are taken."""
+        """Shares of a core's limits that are taken; every core has one neuron group."""
+        layer, shares = self.layers[core.layer], core.held.shares(self.chip)
         return {
             "neurons": core.neurons / self.chip["neurons_per_core"],
-            "memory": core.held.total / self.chip["core_bytes"],
-            "state of a neuron": self.layers[core.layer].neuron_state(self.chip)
-            / self.chip["state_bytes"],
+            **{name: share for name, share in shares.items() if name != "neuron groups"},
+            "state of a neuron": layer.neuron_state(self.chip) / self.chip["state_bytes"],
         }
 
     def binding(self, layer: int | None = None) -> tuple[str, float]:
         """The limit that is nearest, and the share of it that is taken.
 
-        Of a layer it is what makes it need its cores; of the network, also the number of cores.
+        For a layer it is what makes it need its cores; for the network it may also be the number
+        of cores.
         """
         cores = self.cores if layer is None else self.of_layer(layer)
         shares: dict[str, float] = {}
@@ -109,10 +104,12 @@ class Placement:
         if layer is None:
             shares["cores"] = len(self.cores) / self.available
         name = max(shares, key=lambda limit: shares[limit])
-        if name != "memory":
-            return name, shares[name]
         fullest = max(cores, key=lambda core: core.held.total).held
-        return f"memory, mostly {LABELS[fullest.mostly]}", shares[name]
+        if name == "neuron words" and fullest.te_of_neurons > fullest.state:
+            return "neuron words, mostly TE", shares[name]
+        if name == "pool":
+            return f"pool, mostly {LABELS[fullest.mostly]}", shares[name]
+        return name, shares[name]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -128,7 +125,7 @@ class Placement:
                     "core": core.number,
                     "layer": self.layers[core.layer].name,
                     "neurons": core.neurons,
-                    "bytes": {name: getattr(core.held, name) for name in LABELS},
+                    "words": _columns(core.held),
                 }
                 for core in self.cores
             ],
@@ -143,59 +140,19 @@ class Placement:
             "neurons": layer.neurons,
             "cores": len(cores),
             "te": None if layer.te is None else str(layer.te),
-            "bytes": {name: sum(getattr(core.held, name) for core in cores) for name in LABELS},
+            "words": {
+                name: sum(_columns(core.held)[name] for core in cores)
+                for name in _columns(cores[0].held)
+            },
             "neuron_state_bytes": layer.neuron_state(self.chip),
-            "fullest_core_bytes": max(core.held.total for core in cores),
+            "fullest_core_words": max(core.held.total for core in cores),
             "binding": {"limit": limit, "share": share},
         }
 
 
-def _on_a_core(layer: Demand, channels: int, positions: int, chip: Chip) -> bool:
-    return (
-        channels * positions <= chip["neurons_per_core"]
-        and layer.held(channels, positions, chip).total <= chip["core_bytes"]
-    )
-
-
-def most(limit: int, fits: Callable[[int], bool]) -> int:
-    """The largest of 0..limit that fits, if all smaller ones do."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
-
-
-class Part(NamedTuple):
-    """What a core holds of a layer, and how many cores hold as much."""
-
-    channels: int
-    positions: int
-    cores: int
-
-
-def _even(total: int, parts: int) -> list[tuple[int, int]]:
-    """``total`` in ``parts`` numbers that differ by one at most, as (number, how often)."""
-    share, more = divmod(total, parts)
-    return [(n, times) for n, times in ((share + 1, more), (share, parts - more)) if times]
-
-
-def split(layer: Demand, chip: Chip) -> list[Part]:
-    """The cores of a layer, the fuller first; none if not even one neuron fits."""
-    together = most(layer.channels, lambda n: _on_a_core(layer, n, layer.positions, chip))
-    if together:
-        cores = -(-layer.channels // together)
-        return [Part(n, layer.positions, times) for n, times in _even(layer.channels, cores)]
-    apart = most(layer.positions, lambda n: _on_a_core(layer, 1, n, chip))
-    if not apart:
-        return []
-    parts = _even(layer.positions, -(-layer.positions // apart))
-    return [Part(1, n, times * layer.channels) for n, times in parts]
-
-
-def cores_of(layer: Demand, chip: Chip) -> int:
-    """How many cores a layer takes."""
-    return sum(part.cores for part in split(layer, chip))
+def _columns(held: Words) -> dict[str, int]:
+    """The columns of the compiler's table, and the words of TE, which are in one of them."""
+    return {**{name: getattr(held, name) for name in LIMITS}, "te": held.te}
 
 
 def shortages(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> tuple[Shortage, ...]:
@@ -221,7 +178,7 @@ def place(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> Placement:
     cores: list[Core] = []
     for i, layer in enumerate(layers):
         for channels, positions, times in split(layer, chip):
-            held = layer.held(channels, positions, chip)
+            held = layer.words(channels, positions, chip)
             first = len(cores)
             cores += (Core(first + n, i, channels, positions, held) for n in range(times))
     return Placement(chip, chips, tuple(layers), tuple(cores))
@@ -238,33 +195,36 @@ def _of_a_neuron(layer: Demand, chip: Chip) -> Iterator[Shortage]:
     for limit, needed, available, about in widths:
         if needed > available:
             yield Shortage(limit, layer.name, needed, available, about, of_a_neuron=True)
-    alone = layer.held(1, 1, chip)
-    if alone.total > chip["core_bytes"]:
-        limit = LIMITS[alone.mostly]
-        about = "bytes of a core for one neuron"
-        yield Shortage(limit, layer.name, alone.total, chip["core_bytes"], about, of_a_neuron=True)
+    alone = layer.words(1, 1, chip)
+    if over := _worst(alone.shares(chip)):
+        count, figure = next((c, f) for c, (f, name) in LIMITS.items() if name == over)
+        needed, about = getattr(alone, count), "words of a core for one neuron"
+        yield Shortage(over, layer.name, needed, chip[figure], about, of_a_neuron=True)
+
+
+def _worst(shares: dict[str, float]) -> str | None:
+    """The limit that is passed by most, the pool only if no other is; None if none is."""
+    passed = {name: share for name, share in shares.items() if share > 1}
+    return max(passed, key=lambda name: (name != "pool", passed[name]), default=None)
 
 
 def _of_the_board(layers: Sequence[Demand], chip: Chip, chips: int) -> Shortage:
     """The limit for which the cores run out: one resource alone, or else their number."""
     cores = chips * chip["cores"]
     parts = [split(layer, chip) for layer in layers]
-    per_layer = {
-        "neurons": [layer.neurons for layer in layers],
-        **{limit: [0] * len(layers) for limit in LIMITS.values()},
-    }
-    for i, layer in enumerate(layers):
-        for channels, positions, times in parts[i]:
-            held = layer.held(channels, positions, chip)
-            for name, limit in LIMITS.items():
-                per_layer[limit][i] += times * getattr(held, name)
-    room = {name: cores * chip["core_bytes"] for name in per_layer}
-    room["neurons"] = cores * chip["neurons_per_core"]
+    per_layer = {"neurons": [layer.neurons for layer in layers]}
+    room = {"neurons": cores * chip["neurons_per_core"]}
+    for count in ("neurons", "synapses", "total"):  # axons grow with the number of cores
+        figure, name = LIMITS[count]
+        room[name] = cores * chip[figure]
+        per_layer[name] = [
+            sum(p.cores * getattr(layer.words(p.channels, p.positions, chip), count) for p in of)
+            for layer, of in zip(layers, parts, strict=True)
+        ]
     excess = {name: sum(per_layer[name]) / room[name] for name in per_layer}
-    limit = max(excess, key=lambda name: excess[name])
-    if excess[limit] > 1:
+    if limit := _worst(excess):
         largest = max(range(len(layers)), key=lambda i: per_layer[limit][i])
-        unit = "neurons" if limit == "neurons" else f"bytes of {limit.removesuffix(' bytes')}"
+        unit = "neurons" if limit == "neurons" else "words"
         about = f"{unit}, all layers on {cores:,} cores"
         return Shortage(limit, layers[largest].name, sum(per_layer[limit]), room[limit], about)
     taken = [sum(part.cores for part in of) for of in parts]

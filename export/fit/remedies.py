@@ -1,4 +1,4 @@
-"""For a network that does not fit: the smallest changes that would make it fit, each tried.
+"""The smallest changes that make a network fit which does not, each of them tried.
 
 A change is a level in one or more directions: bits of TE (8, or 4 and packed), steps for which a
 TE value is held, bits of the weights, a generated cosine in place of a table, chips, and, last,
@@ -21,7 +21,8 @@ from export import loihi2
 from export.convert.formats import Formats
 from export.fit.chip import Chip
 from export.fit.demand import SLAYER_KINDS, Demand, TeDemand, with_te, with_weight_bits
-from export.fit.placement import Shortage, cores_of, most, shortages
+from export.fit.placement import Shortage, shortages
+from export.fit.split import cores_of
 from export.model.te import CosineTable, Table
 
 Layers = tuple[Demand, ...]
@@ -105,7 +106,7 @@ def _te_levels(layers: Layers) -> dict[tuple[int, int, int], tuple[list[str], La
     tables = [layer.te for layer in layers if layer.te is not None]
     if not tables:
         return {(0, 0, 0): ([], layers)}
-    largest = max(tables, key=lambda te: te.bytes(1))
+    largest = max(tables, key=lambda te: te.row_words)
     levels = {}
     for (i, (bits, te)), (j, (hold, steps)) in product(
         enumerate(_bits(largest)), enumerate(_holds(largest))
@@ -133,7 +134,7 @@ def _weight_levels(layers: Layers) -> list[tuple[str, Callable[[Layers], Layers]
 
 
 def _minimal(levels: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Those that no other undercuts in some direction without passing it in another."""
+    """The Pareto-minimal levels."""
     return [
         a
         for a in levels
@@ -179,6 +180,15 @@ def _put(layers: Layers, i: int, **fields: Any) -> Layers:
     return (*layers[:i], replace(layers[i], **fields), *layers[i + 1 :])
 
 
+def most(limit: int, fits: Callable[[int], bool]) -> int:
+    """A number of 0..limit that fits: the largest, if all smaller ones fit, too."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
 def _narrowed(layers: Layers, i: int, channels: int) -> Layers:
     """Fewer channels in a layer, and so fewer inputs to the next."""
     old = layers[i]
@@ -220,15 +230,16 @@ def _smaller(layers: Layers, chip: Chip, chips: int, shortage: Shortage) -> list
         return _put(layers, i, delay=n)
 
     one_neuron = shortage.of_a_neuron
+    fewer = layer.inputs, fewer_inputs, f"{name} with at most {{:,}} inputs"
     ways: dict[str, list[tuple[int, Callable[[int], Layers], str]]] = {
         "message bits": [(layer.message_bits, fewer_bits, "input of at most {:,} bits")],
         "delay bits": [(layer.delay, earlier, f"{name} with delays up to {{:,}}")],
         "weight bits": [],
-        "state bytes": [shorter] if one_neuron else [narrower],
-        "TE bytes": [shorter] if one_neuron else [narrower, shorter],
-        "synapses": [(layer.inputs, fewer_inputs, f"{name} with at most {{:,}} inputs")]
-        if one_neuron
-        else [narrower],
+        "state bytes": [shorter],
+        "neuron words": [shorter] if one_neuron else [narrower, shorter],
+        "pool": [fewer, shorter] if one_neuron else [narrower, shorter],
+        "input axons": [fewer],
+        "synapses": [fewer] if one_neuron else [narrower],
     }
     found = []
     for now, change, text in ways.get(shortage.limit, [narrower]):
@@ -243,7 +254,7 @@ def _smaller(layers: Layers, chip: Chip, chips: int, shortage: Shortage) -> list
 
 
 def remedies(layers: Layers, chip: Chip, chips: int, missing: Sequence[Shortage]) -> list[Remedy]:
-    """What would make ``layers`` fit, which pass the limits ``missing``: least changes first."""
+    """Changes that make ``layers`` fit, which pass the limits ``missing``; fewest changes first."""
     found = [*_more_chips(layers, chip), *_of_formats(layers, chip, chips)]
     for shortage in {shortage.limit: shortage for shortage in reversed(missing)}.values():
         found += _smaller(layers, chip, chips, shortage)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from export.fit.energy import fan_out
+from export.fit.figures import CHIP
 from export.fit.fit import fit
 from hw_tests.golden.cases import unit_cases
 from hw_tests.golden.vectors import parameters_text, vectors
@@ -27,7 +28,7 @@ def test_every_kind_of_layer_is_placed(name):
 
 @pytest.mark.parametrize("name", ["convolution", "recurrent", "readout", "delays", "sigma-delta"])
 def test_operations_are_events_at_synapses(name):
-    """Counted anew from the synapses that the second implementation makes of the parameters."""
+    """Counted again from the synapses that the second implementation makes of the parameters."""
     case = CASES[name]
     layers = [synapses(layer) for layer in json.loads(parameters_text(case.net))["layers"]]
     for layer, reached in zip(case.net.all_layers, layers, strict=True):
@@ -46,17 +47,21 @@ def test_operations_are_events_at_synapses(name):
     assert first.synops * steps == pytest.approx(events)
 
 
-def test_a_convolution_holds_its_kernels_and_rows_once_a_core():
+def test_a_convolution_holds_its_kernels_once_a_core_and_its_rows_where_te_lies():
     case = CASES["convolution"]
-    (core,) = fit(case.net).placement.cores
     layer = case.net.layers[0]
     assert layer.positions > 1
-    assert core.held.synapses == layer.weight.size
-    assert core.held.te == layer.rows * case.net.steps
-    assert core.held.state == 8 * layer.neurons
+    row = -(-case.net.steps // 8)
+    # Every neuron has its own row in its state; in the pool, the neurons of a channel share one.
+    for in_state, rows in ((1, layer.neurons), (0, layer.rows)):
+        (core,) = fit(case.net, CHIP.with_figures(te_in_state=in_state)).placement.cores
+        assert core.held.synapses == layer.weight[0].size * (layer.rows * 8 // 64 + 1)
+        assert core.held.te == rows * row
+        assert core.held.state == layer.neurons
 
 
 def test_a_recurrent_layer_holds_its_own_weights_too():
     (core,) = fit(CASES["recurrent"].net).placement.cores
-    assert core.held.synapses == 3 * (3 + 3)
-    assert core.held.axons == 4 * (3 + 3)
+    assert core.held.axon_in == 3 + 3
+    assert core.held.synapses == 3 + 3
+    assert core.held.axon_map == 2 * 3

@@ -1,4 +1,4 @@
-"""The weights between the layers of a network, and a record of what a layer received and sent."""
+"""Between the layers of a network: weights, and what a layer received and sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class LayerRecord(NamedTuple):
-    """Currents and spikes of one spiking layer, each (batch, neuron, time)."""
+class Hidden(NamedTuple):
+    """What one spiking layer received from below and sent, each (batch, neuron, time)."""
 
     synaptic: torch.Tensor
     bias: torch.Tensor
@@ -19,7 +19,7 @@ class LayerRecord(NamedTuple):
 
     @property
     def current(self) -> torch.Tensor:
-        """Input current, including the feedback of the layer's own spikes and the bias."""
+        """Input current, with what the layer's own spikes and the bias add."""
         current = self.synaptic
         if self.weight_rec is not None:
             earlier = F.pad(self.spikes[..., :-1], (1, 0))
@@ -30,17 +30,16 @@ class LayerRecord(NamedTuple):
 class Synapses(nn.Linear):
     """A linear layer that leaves its bias to the neurons.
 
-    The neurons add the bias in their scan, so that neither the bias nor its gradient costs a pass
-    over memory.
+    Added in their scan, neither the bias nor its gradient costs a pass over memory.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the product without the bias."""
+        """The product alone."""
         return F.linear(x, self.weight)
 
 
 def hooked(layer: nn.Module) -> bool:
-    """Whether ``layer`` has hooks, which see or change what passes through it."""
+    """Whether somebody looks at what passes through ``layer``, or changes it."""
     hooks = (
         layer._forward_hooks, layer._forward_pre_hooks,
         layer._backward_hooks, layer._backward_pre_hooks,

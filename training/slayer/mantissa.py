@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import torch
+import torch
 
 EXPONENT_MAX = 31
 """Values so small that they would need a larger exponent are rounded as if it were this one."""
@@ -41,7 +39,7 @@ def fake_quantise(
     that of ``largest``, where other weights share it, or of the largest weight.
     """
     e = exponent(float(weight.detach().abs().max()) if largest is None else largest, bits)
-    mantissa = (weight.detach() * 2.0**e).round()
+    mantissa = torch.round(weight.detach() * 2.0**e)
     if descale:
         return mantissa
     return weight + (mantissa * 2.0**-e - weight).detach()

@@ -31,10 +31,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fit_places_the_papers_network_and_explains_itself(end_of: Any, folder: Path) -> None:
     ending = end_of("fit", folder / "paper.net")
     assert ending.code == 0
-    assert "paper.net fits loihi2, 1 chip: 4 of 128 cores" in ending.error
-    assert "nearest limit: memory, mostly TE, 73.3% taken" in ending.error
-    assert "0▃ 1▆ 2▆ 3▁" in ending.error
-    assert "not certain: core_bytes" in ending.error
+    assert "paper.net fits loihi2, 1 chip: 11 of 128 cores" in ending.error
+    assert "nearest limit: neuron words, mostly TE, 91.9% taken" in ending.error
+    assert "0▇ 0▇ 1█ 1█ 1█ 1█ 2█ 2█ 2█ 2█ 3▁" in ending.error
+    said = " ".join(ending.error.split())
+    assert "cores with TE in neuron words: 11 (2 + 4 + 4 + 1)" in said
+    assert "with TE in the pool: 5 (1 + 1 + 2 + 1); counted here: neuron words" in said
+    assert "not certain: te_in_state" in said
+
+
+def test_fit_compares_its_counts_with_the_compilers_tables(
+    end_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ending = end_of("fit", "--calibration")
+    assert ending.code == 0
+    assert "largest residual 0.010" in " ".join(ending.error.split())
+    assert max(map(len, ending.error.splitlines())) <= 80
+    assert "…" not in ending.error
+    rows = answer("fit", "--calibration")["rows"]
+    assert [row["cores"] for row in rows[:3]] == [1, 1, 3]
+    assert {row["fitted"] for row in rows} == {True, False}
+
+
+def test_fit_needs_a_file_or_the_calibration(end_of: Any) -> None:
+    ending = end_of("fit")
+    assert ending.code == 2
+    assert "expected an exported netx file (or --calibration)" in ending.error
 
 
 def test_fit_counts_operations_on_samples(folder: Path) -> None:
@@ -63,15 +86,15 @@ def test_options_of_an_export_are_those_that_it_has() -> None:
 
 def test_fit_knows_boards(folder: Path) -> None:
     three = ("fit", folder / "paper.net", "--chip", folder / "three.json")
-    assert answer(*three, "--chips", 2)["placement"]["of_cores"] == 6
+    assert answer(*three, "--chips", 4)["placement"]["of_cores"] == 12
     hala = answer("fit", folder / "paper.net", "--board", "hala-point")
     assert (hala["chips"], hala["placement"]["of_cores"]) == (1152, 140_544)
 
 
 def test_fit_prints_the_figures_with_their_sources(folder: Path) -> None:
     said = run_celif("fit", folder / "paper.net", "--figures").stderr
-    assert "core_bytes = 196,608   [conflicting]" in said
-    assert "fbhtechinfo.com says 128 KB" in said
+    assert "pool_words = 20,000   [compiler]" in said
+    assert "tables that Intel's compiler printed" in said
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])

@@ -9,8 +9,12 @@ from export.fit.figures import CHIP
 
 
 def test_loihi2_has_the_published_limits():
-    names = ("cores", "neurons_per_core", "core_bytes", "state_bytes", "weight_bits", "delay_bits")
-    assert [CHIP[name] for name in names] == [128, 8192, 192 * 1024, 4096, 8, 6]
+    names = ("cores", "neurons_per_core", "state_bytes", "weight_bits", "delay_bits")
+    assert [CHIP[name] for name in names] == [128, 8192, 4096, 8, 6]
+    words = ("pool", "axon_in", "neuron", "synapse", "axon_map", "axon_mem")
+    limits = [CHIP[f"{name}_words"] for name in words]
+    assert limits == [20_000, 16_000, 4_095, 16_000, 16_000, 16_000]
+    assert CHIP["neuron_groups"] == 8
 
 
 @pytest.mark.parametrize("name", CHIP.figures)
@@ -21,18 +25,12 @@ def test_every_figure_says_what_it_is_and_where_it_is_from(name):
     assert figure.sure in CONFIDENCE
 
 
-def test_conflicting_sources_are_stated():
-    conflicts = [figure for figure in CHIP.figures.values() if figure.sure == "conflicting"]
-    assert conflicts
-    assert all(";" in figure.source for figure in conflicts)
-
-
 def test_a_file_overrides_some_figures_and_keeps_the_rest(tmp_path):
     file = tmp_path / "mine.json"
-    file.write_text(json.dumps({"cores": 7, "core_bytes": {"value": 9, "source": "measured"}}))
+    file.write_text(json.dumps({"cores": 7, "pool_words": {"value": 9, "source": "measured"}}))
     chip = read_chip(file, CHIP)
-    assert (chip.name, chip["cores"], chip["core_bytes"]) == ("mine", 7, 9)
-    assert (chip.figures["cores"].sure, chip.figures["core_bytes"].source) == (
+    assert (chip.name, chip["cores"], chip["pool_words"]) == ("mine", 7, 9)
+    assert (chip.figures["cores"].sure, chip.figures["pool_words"].source) == (
         "assumed",
         "measured",
     )

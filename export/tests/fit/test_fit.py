@@ -7,12 +7,16 @@ import pytest
 
 from export import read_netx, simulate, to_netx
 from export.fit import energy
-from export.fit.demand import demands
+from export.fit.demand import TeDemand, demands, with_te
 from export.fit.figures import CHIP
 from export.fit.fit import fit
+from export.fit.split import cores_of
 from export.model.geometry import Geometry, Shape
+from export.model.te import CosineTable, Table
 from hw_tests.networks.random_nets import random_network
 from training import Network
+
+COSINE = CosineTable(np.zeros(0, np.int64), np.zeros(256, np.int64))
 
 
 @pytest.fixture
@@ -25,26 +29,51 @@ def test_the_papers_network_is_placed(paper):
     placed = fit(paper)
     assert placed.fits
     said = placed.to_dict()["placement"]
-    assert (said["cores"], said["of_cores"]) == (4, 128)
-    assert said["binding"]["limit"] == "memory, mostly TE"
-    sizes = [layer["bytes"] for layer in said["layers"]]
-    # (inputs, neurons) of each layer: a byte a weight, 4 an input, 784 a row of TE, 8 of state.
-    widths = [(1, 64), (64, 152), (152, 152), (152, 10)]
-    assert sizes == [
-        {"synapses": m * n, "axons": 4 * m, "te": 784 * n * (i < 3), "state": 8 * n}
-        for i, (m, n) in enumerate(widths)
-    ]
+    assert (said["cores"], said["of_cores"]) == (11, 128)
+    assert said["binding"]["limit"] == "neuron words, mostly TE"
+    for layer, m, n, cores in zip(
+        said["layers"], (1, 64, 152, 152), (64, 152, 152, 10), (2, 4, 4, 1), strict=True
+    ):
+        held, part = layer["words"], n // cores
+        te = 98 * n * (m != 152 or n != 10)  # 784 bytes a row; the readout has none
+        assert held["synapses"] == cores * m * (part * 20 // 64 + 1)
+        assert (held["axon_in"], held["axon_map"], held["te"]) == (cores * m, n, te)
+        assert held["neurons"] == n + te
+        assert held["total"] == cores * (1 + m) + held["synapses"] + 2 * n + te
+
+
+@pytest.mark.parametrize(
+    ("form", "bits", "in_state", "cores"),
+    [
+        (Table(), 8, 1, (2, 4, 4)),
+        (Table(packed=True), 4, 1, (1, 2, 2)),
+        (COSINE, 8, 1, (1, 1, 1)),
+        (Table(), 8, 0, (1, 1, 2)),
+        (Table(packed=True), 4, 0, (1, 1, 1)),
+        (COSINE, 8, 0, (1, 1, 1)),
+    ],
+    ids=["table", "packed", "cosine", "table in the pool", "packed in the pool", "cosine too"],
+)
+def test_cores_of_the_papers_layers_by_form_and_place_of_te(form, bits, in_state, cores, paper):
+    chip = CHIP.with_figures(te_in_state=in_state)
+    layers = with_te(demands(paper), TeDemand(form, 784, bits))
+    assert tuple(cores_of(layer, chip) for layer in layers[:3]) == cores
+
+
+def test_both_readings_of_where_te_lies_are_given(paper):
+    assert fit(paper).readings == {"neuron words": (2, 4, 4, 1), "pool": (1, 1, 2, 1)}
+    assert fit(paper).to_dict()["te_readings"]["pool"] == [1, 1, 2, 1]
 
 
 def test_a_network_that_does_not_fit_says_why_and_what_would_help(paper):
-    refused = fit(paper, CHIP.with_figures(cores=3))
+    refused = fit(paper, CHIP.with_figures(cores=10))
     assert not refused.fits
     said = refused.to_dict()
     assert said["shortages"][0]["limit"] == "cores"
     assert said["remedies"][0]["changes"][0].startswith("2 chips")
 
 
-@pytest.mark.parametrize("figure", ["state_bytes", "core_bytes"])
+@pytest.mark.parametrize("figure", ["state_bytes", "pool_words"])
 def test_what_a_remedy_asks_of_an_export_makes_it_fit(figure, rng, tmp_path):
     net = Network(in_features=2, hidden=(9, 8), classes=3, steps=64)
     x = rng.random((4, 2, 64), np.float32)
@@ -54,7 +83,7 @@ def test_what_a_remedy_asks_of_an_export_makes_it_fit(figure, rng, tmp_path):
         to_netx(net, tmp_path / "a.net", calibration=x, **{**written, **formats})
         return fit(read_netx(tmp_path / "a.net"), chip)
 
-    small = CHIP.with_figures(cores=3, **{figure: {"state_bytes": 30, "core_bytes": 300}[figure]})
+    small = CHIP.with_figures(cores=3, **{figure: {"state_bytes": 40, "pool_words": 60}[figure]})
     refused = fitted(small)
     asked = [remedy for remedy in refused.remedies if remedy.formats]
     assert len({frozenset(remedy.formats) for remedy in asked}) > 1
@@ -66,7 +95,7 @@ def test_what_a_remedy_asks_of_an_export_makes_it_fit(figure, rng, tmp_path):
 
 
 def test_more_chips_have_more_cores(paper):
-    chip = CHIP.with_figures(cores=2)
+    chip = CHIP.with_figures(cores=6)
     assert not fit(paper, chip).fits
     assert fit(paper, chip, chips=2).fits
 

@@ -33,16 +33,21 @@ def layers(draw, most=4):
     """Dense, recurrent and convolutional layers, not necessarily one after the other."""
     found = []
     for i in range(draw(st.integers(1, most))):
-        channels, positions = draw(st.integers(1, 300)), draw(st.sampled_from([1, 1, 9, 100]))
+        channels = draw(st.integers(1, 300))
+        width, height = draw(st.sampled_from([(1, 1), (1, 1), (3, 3), (20, 5)]))
+        kernels = width > 1 or draw(st.booleans())
         found.append(
             Demand(
                 name=f"layer {i}",
                 kind="CELIF",
                 channels=channels,
-                positions=positions,
+                width=width,
+                height=height,
+                kernels=kernels,
+                to_kernels=draw(st.booleans()),
                 inputs=draw(st.integers(1, 300)),
                 weights=draw(st.integers(1, 300)),
-                recurrent=channels if positions == 1 and draw(st.booleans()) else 0,
+                recurrent=0 if kernels or draw(st.booleans()) else channels,
                 weight_bits=draw(st.integers(2, 8)),
                 state_bits=draw(st.integers(1, 100)),
                 te=draw(st.none() | te_demands()),
@@ -56,7 +61,9 @@ def chips(draw):
     return CHIP.with_figures(
         cores=draw(st.integers(1, 40)),
         neurons_per_core=draw(st.integers(1, 500)),
-        core_bytes=draw(st.integers(2_000, 200_000)),
+        pool_words=draw(st.integers(500, 20_000)),
+        neuron_words=draw(st.integers(200, 4_095)),
+        synapse_words=draw(st.integers(500, 16_000)),
         state_bytes=draw(st.sampled_from([100, 1000, 4096])),
         te_in_state=draw(st.booleans()),
     )
@@ -75,44 +82,78 @@ def test_a_placement_passes_no_limit_and_counts_every_byte(asked, chip, boards):
         cores = placement.of_layer(i)
         assert sum(core.neurons for core in cores) == layer.channels * layer.positions
         for core in cores:
-            assert core.neurons <= chip["neurons_per_core"]
-            assert core.held.total <= chip["core_bytes"]
-            # What the core holds, worked out anew from the layer's sizes.
-            weights = core.channels * (layer.weights + layer.recurrent)
-            te = 0
-            if layer.te is not None and layer.te.form is COSINE:
-                te = 3 * core.channels + 256 * (1 if layer.te.bits <= 8 else 2)
-            elif layer.te is not None:
-                columns = math.ceil(layer.te.steps / layer.te.form.hold)
-                width = 0.5 if layer.te.form.packed else 1 if layer.te.bits <= 8 else 2
-                te = core.channels * math.ceil(columns * width)
-            assert core.held.synapses == math.ceil(weights * layer.weight_bits / 8)
-            assert core.held.axons == 4 * (layer.inputs + layer.recurrent)
-            assert core.held.te == te
-            assert core.held.state == core.neurons * math.ceil(layer.state_bits / 8)
-        if layer.te is not None and layer.positions == 1 and chip["te_in_state"]:
+            check_core(core, layer, chip)
+        if layer.te is not None and chip["te_in_state"]:
             assert layer.neuron_state(chip) <= chip["state_bytes"]
     said = placement.to_dict()
-    for kind in ("synapses", "axons", "te", "state"):
-        over_layers = sum(layer["bytes"][kind] for layer in said["layers"])
-        over_cores = sum(core["bytes"][kind] for core in said["placement"])
+    for kind in ("synapses", "axon_in", "axon_map", "neurons", "te", "total"):
+        over_layers = sum(layer["words"][kind] for layer in said["layers"])
+        over_cores = sum(core["words"][kind] for core in said["placement"])
         assert over_layers == over_cores == sum(getattr(c.held, kind) for c in placement.cores)
+
+
+def check_core(core, layer, chip):
+    """What a core holds, worked out from the layer's sizes without the code under test."""
+    held, neurons = core.held, core.channels * core.positions
+    assert neurons <= chip["neurons_per_core"]
+    if layer.kernels:
+        axons, synapses = 1, layer.weights * (core.channels * layer.weight_bits // 64 + 1)
+    else:
+        axons = layer.inputs + layer.recurrent
+        per_list = core.channels * (12 + layer.weight_bits) // 64 + 1
+        synapses = (layer.weights + layer.recurrent) * per_list
+    row = wave = 0
+    if layer.te is not None and layer.te.form is COSINE:
+        wave = 32 if layer.te.bits <= 8 else 64
+    elif layer.te is not None:
+        columns = math.ceil(layer.te.steps / layer.te.form.hold)
+        width = 0.5 if layer.te.form.packed else 1 if layer.te.bits <= 8 else 2
+        row = math.ceil(math.ceil(columns * width) / 8)
+    own = neurons * row if chip["te_in_state"] else 0
+    shared = wave + (0 if chip["te_in_state"] else core.channels * row)
+    state = neurons * math.ceil(layer.state_bits / 64)
+    maps = core.positions if layer.to_kernels else neurons * (2 if layer.recurrent else 1)
+    memory = core.positions if layer.to_kernels else 0
+    assert (held.axon_in, held.synapses, held.axon_map) == (axons, synapses, maps)
+    assert (held.te, held.neurons, held.axon_mem) == (own + shared, state + own, memory)
+    total = 1 + axons + synapses + state + own + shared + maps + memory
+    assert held.total == total <= chip["pool_words"]
+    assert synapses <= chip["synapse_words"]
+    assert state + own <= chip["neuron_words"]
+    assert max(axons, maps, memory) <= 16_000
 
 
 @settings(hypothesis_settings, max_examples=50)
 @given(layers(most=2), chips())
-def test_a_layer_takes_no_core_that_it_could_do_without(asked, chip):
+def test_a_layer_is_cut_only_where_a_limit_is_passed(asked, chip):
     try:
         placement = place(asked, chip, 1 << 14)
     except DoesNotFit:
         return
     for i, layer in enumerate(asked):
         cores = placement.of_layer(i)
-        if layer.positions > 1 or len(cores) == 1:
+        if len(cores) == 1:
             continue
-        fewer = math.ceil(layer.channels / (len(cores) - 1))
-        overfull = layer.held(fewer, 1, chip).total > chip["core_bytes"]
-        assert overfull or fewer > chip["neurons_per_core"]
+        whole = layer.words(layer.channels, layer.positions, chip)
+        many = layer.neurons > chip["neurons_per_core"]
+        # Blocks count with a width of a power of two.
+        wide = 1 << (layer.width - 1).bit_length()
+        block = layer.words(layer.channels, wide * layer.height, chip)
+        many |= layer.channels * wide * layer.height > chip["neurons_per_core"]
+        assert many or not (whole.fits(chip) and block.fits(chip))
+        if not layer.kernels:
+            sizes = {core.channels for core in cores[:-1]}
+            assert len(sizes) == 1, "parts are equal but for the last"
+
+
+@pytest.mark.parametrize(
+    ("channels", "inputs", "cores"),
+    [(128, 784, [43, 43, 42]), (152, 64, [152]), (300, 300, [150, 150])],
+)
+def test_a_dense_layer_is_cut_by_the_ratio_that_it_passes_a_limit_by(channels, inputs, cores):
+    """784 × 41 words are 2.01 times 16,000; 300 × 94 words 1.76 times."""
+    layer = Demand("a", "LIF", channels, inputs, inputs, 0, weight_bits=8, state_bits=64)
+    assert [core.channels for core in place((layer,), CHIP).cores] == cores
 
 
 @settings(hypothesis_settings, max_examples=30)
@@ -137,10 +178,11 @@ def asked(rng):
 TOO_LARGE = {
     # way: (figures of a smaller chip, the limit, the layer, a remedy that must be there)
     "neurons": (dict(neurons_per_core=20, cores=18), "neurons", "layer 1", "2 chips"),
-    "synapses": (dict(core_bytes=8_000, cores=4, axon_bytes=0), "synapses", "layer 2", "2 chips"),
-    "TE bytes": (dict(core_bytes=70_000, cores=4), "TE bytes", "layer 1", "TE of 4 bits, packed"),
-    "state bytes": (dict(state_bytes=700), "state bytes", "layer 0", "TE of at most 692 steps"),
-    "cores": (dict(cores=3), "cores", "layer 0", "2 chips (Kapoho Point has 8)"),
+    "synapses": (dict(synapse_words=1_000, cores=4), "synapses", "layer 2", "4 chips"),
+    "neuron words": (dict(cores=5), "neuron words", "layer 1", "TE of 4 bits, packed"),
+    "pool": (dict(pool_words=2_000, cores=11), "pool", "layer 2", "a generated cosine"),
+    "state bytes": (dict(state_bytes=700), "state bytes", "layer 0", "TE of at most 688 steps"),
+    "cores": (dict(cores=10), "cores", "layer 1", "2 chips (Kapoho Point has 8)"),
 }
 
 
@@ -148,7 +190,7 @@ TOO_LARGE = {
 def test_a_network_too_large_is_refused_with_its_limit(way, asked):
     figures, limit, layer, remedy = TOO_LARGE[way]
     chip = CHIP.with_figures(**figures)
-    if way == "synapses":  # otherwise TE would be the larger part
+    if way == "synapses":  # otherwise TE would run short first
         asked = with_te(asked, TeDemand(Table(hold=64), 784, 8))
     with pytest.raises(DoesNotFit) as error:
         place(asked, chip)
@@ -162,11 +204,11 @@ def test_a_network_too_large_is_refused_with_its_limit(way, asked):
 
 ON_LOIHI2 = {
     # The chip as it is described, and a network that grows in one direction only.
-    "neurons": (dict(channels=1_100_000, weights=1, inputs=1, te=None, state_bits=1), 1),
-    "synapses": (dict(channels=20_000, weights=20_000, inputs=20_000, te=None), 1),
-    "TE bytes": (dict(channels=40_000, weights=1, inputs=1), 1),
+    "neuron words": (dict(channels=540_000, weights=1, inputs=1, te=None, state_bits=1), 1),
+    "synapses": (dict(channels=12_000, weights=8_000, inputs=8_000, te=None), 1),
+    "input axons": (dict(weights=16_001, inputs=16_001), 1),
     "state bytes": (dict(te=TeDemand(Table(), 5000, 8)), 1),
-    "cores": ({}, 129),
+    "cores": (dict(te=None), 129),
 }
 
 
@@ -197,51 +239,64 @@ def test_what_is_too_wide_is_refused(fields, limit, asked):
 
 def test_several_changes_are_offered_only_where_one_is_not_enough(asked):
     """Synapses and TE have to shrink together, and each no further than it must."""
-    layer = replace(asked[2], weights=700, inputs=1)
-    chip = CHIP.with_figures(cores=1, core_bytes=layer.held(152, 1, CHIP).total * 3 // 5)
+    layer = replace(asked[2], weights=152, inputs=152)
+    chip = CHIP.with_figures(cores=2, synapse_words=152 * 22)
     found = remedies((layer,), chip, 1, shortages((layer,), chip))
-    assert ("TE of 4 bits, packed", "weights of 5 bits") in [remedy.changes for remedy in found]
+    assert ("TE of 4 bits, packed", "weights of 6 bits") in [remedy.changes for remedy in found]
     packed = with_te((layer,), TeDemand(Table(packed=True), 784, 4))
-    assert not shortages(with_weight_bits(packed, 5), chip)
-    for less in (packed, with_weight_bits(packed, 6), with_weight_bits((layer,), 5)):
+    assert not shortages(with_weight_bits(packed, 6), chip)
+    for less in (packed, with_weight_bits(packed, 7), with_weight_bits((layer,), 6)):
         assert shortages(less, chip)
 
 
 def test_no_offered_set_asks_for_more_than_another(asked):
     """As the documentation shows them; holding for 16 steps, say, would fit as well."""
-    chip = CHIP.with_figures(core_bytes=40_000, cores=4)
+    chip = CHIP.with_figures(cores=5)
     found = remedies(asked, chip, 1, shortages(asked, chip))
     assert [str(remedy) for remedy in found] == [
         "3 chips (Kapoho Point has 8)",
-        "TE held for 8 steps",
+        "TE held for 4 steps",
         "a generated cosine for TE",
-        "TE of at most 99 steps",
-        "TE held for 4 steps and weights of 2 bits",
-        "TE of 4 bits, packed and TE held for 4 steps",
-        "TE of 4 bits, packed and TE held for 2 steps and weights of 2 bits",
+        "TE of at most 200 steps",
+        "TE of 4 bits, packed and TE held for 2 steps",
     ]
 
 
 def test_a_shared_table_is_held_by_every_core_that_uses_it(asked):
-    placement = place(asked, CHIP)
-    rows = [core.held.te // 784 for core in placement.cores]
-    assert rows == [64, 152, 152, 0]
+    rows = [core.held.te // 98 for core in place(asked, CHIP).cores]
+    assert rows == [32, 32, *[38] * 8, 0]
+    in_pool = place(asked, CHIP.with_figures(te_in_state=0)).cores
+    assert [core.held.te // 98 for core in in_pool] == [64, 152, 76, 76, 0]
+    assert all(core.held.te_of_neurons == 0 for core in in_pool)
 
 
 def test_a_neuron_with_too_many_inputs_is_refused(asked):
     wide = (*asked[:2], replace(asked[2], inputs=300_000, weights=300_000), asked[3])
     missing = shortages(wide, CHIP, 2)
-    assert [(s.limit, s.layer, s.of_a_neuron) for s in missing] == [("synapses", "layer 2", True)]
-    assert [str(r) for r in remedies(wide, CHIP, 2, missing)] == [
-        "layer 2 with at most 39,163 inputs"
+    assert [(s.limit, s.layer, s.of_a_neuron) for s in missing] == [
+        ("input axons", "layer 2", True)
     ]
-    # 5 bytes for each input (a weight, its axon), 784 of TE and 8 of state.
-    assert 5 * 39_163 + 792 <= CHIP["core_bytes"] < 5 * 39_164 + 792
+    (remedy,) = remedies(wide, CHIP, 2, missing)
+    # A word of synapses and an axon for each input, 98 of TE, 1 of state, an axon map and a group.
+    assert str(remedy) == "layer 2 with at most 9,949 inputs"
+    assert 2 * 9_949 + 101 <= CHIP["pool_words"] < 2 * 9_950 + 101
 
 
-def test_a_large_channel_is_cut_by_positions_each_with_its_kernel(asked):
-    conv = replace(asked[1], channels=3, positions=1000, weights=25, inputs=1, te=None)
-    chip = CHIP.with_figures(neurons_per_core=400)
+def test_a_large_image_is_cut_by_its_width_each_part_with_its_kernel(asked):
+    conv = replace(
+        asked[1], channels=3, width=40, height=25, kernels=True, weights=25, inputs=1, te=None
+    )
+    chip = CHIP.with_figures(neurons_per_core=700)
     cores = place((conv,), chip).cores
-    assert [(core.channels, core.positions) for core in cores] == [(1, 334)] * 3 + [(1, 333)] * 6
+    assert [(core.channels, core.positions) for core in cores] == [(3, 8 * 25)] * 5
     assert all(core.held.synapses == 25 for core in cores)
+
+
+def test_channels_are_halved_until_the_synapses_of_a_block_fit(asked):
+    conv = replace(
+        asked[1], channels=512, width=14, height=14, kernels=True, weights=9 * 256,
+        weight_bits=5, te=None, to_kernels=True,
+    )  # fmt: skip
+    cores = place((conv,), CHIP).cores
+    assert len(cores) == 32
+    assert (cores[0].channels, cores[0].positions) == (64, 4 * 14)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from lava.magma.core.process.ports.ports import InPort, OutPort
+from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.process.variable import Var
 
-from lava_procs.sampled import DeletableProcess
 
-
-class Synapses(DeletableProcess):
+class Synapses(AbstractProcess):
     """A matrix of weights, whose inputs may be late and whose sums are shifted.
 
     Lava's float Dense ignores its exponent, and its DelayDense rounds the sums of each delay apart.
@@ -27,6 +28,9 @@ class Synapses(DeletableProcess):
     num_message_bits
         0 for spikes, as in Lava: anything but 0 counts as 1.
     """
+
+    # Lava stops a Process when it is deleted, also one whose arguments were refused.
+    _runtime: Any = None
 
     def __init__(
         self,

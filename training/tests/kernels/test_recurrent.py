@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training.functional import celif
-from training.support import compiled
+from training.kernels import compiled
 
 needs_numba = pytest.mark.skipif(not compiled.AVAILABLE, reason="needs numba")
 

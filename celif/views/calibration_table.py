@@ -1,0 +1,59 @@
+"""``celif fit --calibration`` on a terminal: our counts and those that the compiler printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+
+from celif.console import console, say
+from celif.views.fit_table import prose
+from export.fit.calibration import TOLERANCE, Comparison
+
+_HEADINGS = ("layer", "w", "synapses", "Total", "printed", "residual", "cores", "")
+
+
+def _row(one: Comparison) -> list[str]:
+    row, synapses = one.row, one.to_dict()["words"]["synapses"]
+    return [
+        f"{'' if one.agrees else '≠ '}{row.layer.name}",
+        f"{row.layer.weight_bits}{'*' if row.bits_inferred else ' '}",
+        f"{synapses:,.0f}",
+        f"{one.total:.2f}",
+        "" if row.total is None else f"{row.total:.2f}",
+        "" if one.residual is None else f"{one.residual:+.3f}",
+        f"{one.cores}/{row.cores}",
+        "fitted" if row.fitted else "predicted",
+    ]
+
+
+def show_calibration(rows: Sequence[Comparison]) -> None:
+    """Print every published row with our count of it."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for i, heading in enumerate(_HEADINGS):
+        table.add_column(heading, justify="right" if i else "left", no_wrap=True)
+    for before, one in zip([None, *rows], rows, strict=False):
+        if before is None or before.row.network != one.row.network:
+            table.add_row(one.row.network)
+        table.add_row(*_row(one))
+    console.print(table)
+    prose(
+        "Total in percent of the pool, counted and printed; words of synapses on a core; cores, "
+        "counted/printed; a * marks weight bits that were chosen so that the row's own synapses "
+        "come out. The rules were found on the rows marked fitted and applied to the others. Axon "
+        "memory is taken from the tables."
+    )
+    totals = [one.residual for one in rows if one.residual is not None]
+    agree = sum(one.agrees for one in rows)
+    prose(
+        f"{agree} of {len(rows)} rows agree: Total within {TOLERANCE} points where one is printed "
+        f"(largest residual {max(map(abs, totals)):.3f}), otherwise every column, and the number "
+        "of cores"
+    )
+    for one in rows:
+        if one.row.note:
+            differing = ", ".join(name.replace("_", " ") for name in one.differing)
+            what = f" ({differing})" if differing else ""
+            prose(f"- {one.row.network}, {one.row.layer.name}{what}: {one.row.note}")
+    say("")
