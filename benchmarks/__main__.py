@@ -20,18 +20,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import typer
 from rich.console import Console
 
+from benchmarks import provenance
 from benchmarks.speed import (
     deployment,
     growth,
     lava_step,
-    machine,
     parity,
     peak,
     products,
     tables,
     training_step,
 )
-from benchmarks.speed.workloads import PAPER, QUICK, Shape
+from benchmarks.speed.workloads import PAPER, QUICK, Workload
 from training.kernels.pool import keep_freed_memory
 from training.support.atomic import atomic_file
 
@@ -87,9 +87,9 @@ def main(
         raise typer.BadParameter(f"expected some of {', '.join(PARTS)}, got {sorted(unknown)}")
     keep_freed_memory()
     _quiet_imports()
-    about = machine.describe()
-    tables.console.print(machine.in_words(about))
-    small, large = (QUICK, QUICK) if quick else (Shape(), PAPER)
+    about = provenance.describe()
+    tables.console.print(provenance.in_words(about))
+    small, large = (QUICK, QUICK) if quick else (Workload(), PAPER)
     results: dict[str, Any] = {}
     try:
         _say("parity: fused kernel and reference, twin and step")

@@ -91,7 +91,7 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
     return Card(
         name=model.stem,
         task=content["task"],
-        widths=[net.in_features, *net.config["hidden"], net.config["classes"]],
+        widths=[net.in_features, *net.config.hidden, net.config.classes],
         steps=net.steps,
         parameters=net.num_parameters,
         samples=len(labels),
@@ -104,7 +104,7 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
         fraction_bits=[layer.fraction_bits for layer in layers],
         file_bytes={end: model.with_suffix(end).stat().st_size for end in (".pt", ".net")},
         recipe=content["recipe"],
-        network=net.config,
+        network=net.config.plain(),
         origin=content.get("origin"),
         history=content["history"],
     )
@@ -170,7 +170,7 @@ def _recipe(card: Card) -> str:
         options.append(f"--hidden {','.join(map(str, hidden))}")
     with torch.random.fork_rng(devices=[]):
         first, *_, classes = card.widths
-        usual = Network(first, hidden, classes, card.steps, **preset.network).config
+        usual = Network(first, hidden, classes, card.steps, **preset.network).config.plain()
     for name in ("dropout", "beta", "te", "tied_dropout", "recurrent"):
         value, option = card.network[name], name.replace("_", "-")
         if value != usual[name]:

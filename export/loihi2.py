@@ -41,16 +41,22 @@ PHASE_BITS = 22
 WAVE_BITS_MAX = 10
 """log2 of the most mantissas that a quarter of a wave may have."""
 
-BIAS_MANT_MIN, BIAS_MANT_MAX = -(1 << 12), (1 << 12) - 1
-BIAS_EXP_MAX = 7
+BIAS_MANT_BITS = 13
+BIAS_MANT_MIN, BIAS_MANT_MAX = -(1 << (BIAS_MANT_BITS - 1)), (1 << (BIAS_MANT_BITS - 1)) - 1
+BIAS_EXP_BITS = 3
+BIAS_EXP_MAX = (1 << BIAS_EXP_BITS) - 1
 
 MESSAGE_BITS_MAX = 16
 """Graded spikes, magnitude bits."""
 
-READOUT_MAX = (1 << 31) - 1
+MESSAGE_BITS_FIELD = 5
+"""Bits in which a synapse keeps the number of its message bits."""
+
+SUM_BITS = 32
+READOUT_MAX = (1 << (SUM_BITS - 1)) - 1
 """The readout accumulates in 32 bits."""
 
-SUM_MAX = (1 << 31) - 1
+SUM_MAX = (1 << (SUM_BITS - 1)) - 1
 """Lava carries synaptic sums in 32 bits and does not notice when they overflow."""
 
 SYNAPSE_SHIFT = 1
@@ -61,11 +67,13 @@ CURRENT_SHIFT = 6
 
 CUBA_WEIGHT_MIN, CUBA_WEIGHT_MAX = -256, 254
 
-CUBA_VTH_MAX = (1 << 17) - 1
+CUBA_VTH_BITS = 17
+CUBA_VTH_MAX = (1 << CUBA_VTH_BITS) - 1
 SDNN_BIAS_MAX = (1 << 15) - 1
 """Documented for Lava's LIF and SigmaDelta, neither of which checks it."""
 
-DELAY_MAX = 62
+DELAY_BITS = 6
+DELAY_MAX = (1 << DELAY_BITS) - 2
 """Longest axonal delay: of six bits, SLAYER and netx use all but the last value."""
 
 GAP_MAX = 64

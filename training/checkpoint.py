@@ -6,6 +6,7 @@ one that :func:`save` writes: older forms take paths through torch that were ope
 
 from __future__ import annotations
 
+import importlib
 import os
 import zipfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.network.config import NetworkConfig
 from training.network.network import Network
 from training.support.atomic import atomic_file
 
@@ -23,6 +25,9 @@ VERSION = 2
 
 BUILDERS: dict[str, Callable[..., nn.Module]] = {"Network": Network}
 """What a file's ``kind`` is built by, from its ``network`` as keywords. Add your own modules."""
+
+LATE_BUILDERS = {"QuantizedNetwork": "export.qat.network"}
+"""Modules that add their builder to :data:`BUILDERS`, imported when a checkpoint needs them."""
 
 
 class CheckpointError(ValueError):
@@ -38,12 +43,18 @@ def save(path: str | os.PathLike[str], net: nn.Module, **extra: Any) -> None:
     content = {
         "celif": VERSION,
         "kind": type(net).__name__,
-        "network": getattr(net, "config", None),
+        "network": plain_config(net),
         "weights": net.state_dict(),
         **extra,
     }
     with atomic_file(path) as draft:
         torch.save(content, draft)
+
+
+def plain_config(net: nn.Module) -> dict[str, Any] | None:
+    """Return the ``config`` of a module as plain values, from which it can be built again."""
+    config = getattr(net, "config", None)
+    return config.plain() if isinstance(config, NetworkConfig) else config
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -68,6 +79,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 def build(content: dict[str, Any]) -> nn.Module:
     """The module of a checkpoint's content."""
     kind = content["kind"]
+    if kind in LATE_BUILDERS:
+        importlib.import_module(LATE_BUILDERS[kind])
     if kind not in BUILDERS or content["network"] is None:
         raise CheckpointError(
             f"checkpoint of a {kind}: expected one of {', '.join(BUILDERS)}; make the module as it "

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from training.kernels import compiled
+from training.support import compiled
 
 
 class State(NamedTuple):

@@ -12,12 +12,15 @@ import torch
 from torch.nn import functional as F
 
 from training.dynamics import Params
-from training.kernels import compiled, fused, recurrent, reference
+from training.kernels import fused, recurrent, reference
 from training.kernels.dropout import Dropout
-from training.support import checks
+from training.support import checks, compiled
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
 """The paper's membrane decay α, threshold decay β, resting threshold Θ0 and surrogate width Γ."""
+
+GAMMA = 0.1
+"""Rise γ of ALIF's threshold after a spike, a third of Θ0; the paper does not give its value."""
 
 Backend = Callable[[torch.Tensor, torch.Tensor, Params, float, torch.Tensor | None], torch.Tensor]
 

@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from benchmarks.speed.workloads import Shape
+from benchmarks.speed.workloads import Workload
 from training.functional import ALPHA, BETA, THETA0
 
 
-class Stack(nn.Module):
+class PeerNetwork(nn.Module):
     """Spiking layers with our readout; a subclass says what a layer is."""
 
     layers: nn.ModuleList
     time_axis = -1
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Workload) -> None:
         super().__init__()
         torch.manual_seed(0)
         widths = (shape.in_features, *shape.hidden)
@@ -51,7 +51,7 @@ class Stack(nn.Module):
         return self.readout(self.hidden_spikes(x)[-1].mean(self.time_axis))
 
 
-class Slayer(Stack):
+class Slayer(PeerNetwork):
     """A stack of SLAYER's blocks.
 
     Without ``delay_shift``, which would cost a copy a layer, and with next to no synaptic current.
@@ -118,7 +118,7 @@ class WholeScan(Scan):
         return self.neuron(self.synapses(x))
 
 
-class SnnTorch(Stack):
+class SnnTorch(PeerNetwork):
     """Leaky, with its default surrogate (arc tangent) and reset (by subtraction, detached)."""
 
     time_axis = 0
@@ -130,7 +130,7 @@ class SnnTorch(Stack):
         return Scan(inputs, neurons, neuron, neuron.reset_mem)
 
 
-class SpikingJelly(Stack):
+class SpikingJelly(PeerNetwork):
     """LIF with the fastest of its settings: surrogate and reset are then those of snnTorch's Leaky.
 
     Called once a step; its multi-step mode is far slower on a CPU when T is large.
@@ -163,7 +163,7 @@ class SpikingJellyMultiStep(SpikingJelly):
 class Lstm(nn.Module):
     """One layer, with as many units as come closest to the parameter count of our network."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Workload) -> None:
         super().__init__()
         wanted, inputs, classes = shape.network().num_parameters, shape.in_features, shape.classes
 
@@ -185,7 +185,7 @@ class Peer:
     """A network to time; ``repetitions`` and ``warm_up`` are the most it is worth waiting for."""
 
     name: str
-    build: Callable[[Shape], Any]
+    build: Callable[[Workload], Any]
     spiking: bool = True
     repetitions: int = 1000
     warm_up: int = 3

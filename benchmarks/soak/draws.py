@@ -15,7 +15,7 @@ from training.slayer.mantissa import mantissa_max
 
 
 @dataclass(frozen=True)
-class Size:
+class LargestDraw:
     """The largest that is drawn; with ``narrow``, every second layer has at most so many."""
 
     layers: int
@@ -53,7 +53,7 @@ _FEEDBACK = 150
 """Most neurons of a recurrent layer, whose weights are the square of it."""
 
 
-def draw(seed: int, size: Size) -> Draw:
+def draw(seed: int, size: LargestDraw) -> Draw:
     """The network and samples of a seed."""
     rng = np.random.default_rng(seed)
     steps = int(rng.integers(1, size.steps + 1))
@@ -83,14 +83,16 @@ def _names(options: dict[str, Any]) -> list[str]:
     return [f"{k} {'mixed' if isinstance(v, tuple) else v}" for k, v in options.items()]
 
 
-def _widths(rng: np.random.Generator, size: Size) -> tuple[int, ...]:
+def _widths(rng: np.random.Generator, size: LargestDraw) -> tuple[int, ...]:
     layers = int(rng.integers(1, size.layers + 1))
     narrow = size.width if size.narrow is None else size.narrow
     limits = [narrow if i % 2 else size.width for i in range(layers)]
     return tuple(int(rng.integers(max(1, limit // 4), limit + 1)) for limit in limits)
 
 
-def _network(rng: np.random.Generator, size: Size, steps: int) -> tuple[FixedNetwork, list[str]]:
+def _network(
+    rng: np.random.Generator, size: LargestDraw, steps: int
+) -> tuple[FixedNetwork, list[str]]:
     """Dense layers with one TE table, in any format."""
     options, widths = _options(rng), _widths(rng, size)
     if rng.random() < 0.2:
@@ -99,7 +101,9 @@ def _network(rng: np.random.Generator, size: Size, steps: int) -> tuple[FixedNet
     return random_network(rng, widths, steps, channels=channels, **options), _names(options)
 
 
-def _stack(rng: np.random.Generator, size: Size, steps: int) -> tuple[FixedNetwork, list[str]]:
+def _stack(
+    rng: np.random.Generator, size: LargestDraw, steps: int
+) -> tuple[FixedNetwork, list[str]]:
     """Layers of every kind, each with formats of its own."""
     while True:  # until kernels fit their images, and sums their registers
         classes, signed = int(rng.integers(0, 4)), bool(rng.random() < 0.3)

@@ -23,8 +23,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 import typer
 
+from benchmarks import provenance
 from benchmarks.soak import draws
-from benchmarks.speed import machine
 from export import FixedNetwork, ModelError, Trace, simulate
 from hw_tests.backends import backend
 from hw_tests.compare import compare
@@ -42,31 +42,31 @@ class Voice:
 
     name: str
     run: Run
-    size: draws.Size
+    size: draws.LargestDraw
     neuron_steps: int
 
 
 VOICES = (
-    Voice("plain", run_plain, draws.Size(layers=4, width=200, steps=96, samples=160), 10**9),
-    Voice("oracle", run_oracle, draws.Size(layers=3, width=14, steps=60, samples=3), 10**6),
+    Voice("plain", run_plain, draws.LargestDraw(layers=4, width=200, steps=96, samples=160), 10**9),
+    Voice("oracle", run_oracle, draws.LargestDraw(layers=3, width=14, steps=60, samples=3), 10**6),
     Voice(
         "qat",
         backend("torch", "fixed").run,
-        draws.Size(layers=4, width=120, steps=80, samples=40),
+        draws.LargestDraw(layers=4, width=120, steps=80, samples=40),
         10**7,
     ),
     # A step costs Lava milliseconds whatever its width: few steps, and many neurons in each.
     Voice(
         "lava",
         backend("lava", "fixed").run,
-        draws.Size(layers=3, width=4000, steps=40, samples=3, narrow=24),
+        draws.LargestDraw(layers=3, width=4000, steps=40, samples=3, narrow=24),
         10**7,
     ),
 )
 
 
 @dataclass
-class Tally:
+class VoiceTally:
     """What a voice has said so far."""
 
     next_seed: int = 0
@@ -88,7 +88,7 @@ class Mismatch(AssertionError):
     """Two voices that do not agree, and the seed that shows it."""
 
 
-def soak(voice: Voice, tally: Tally) -> Iterator[None]:
+def soak(voice: Voice, tally: VoiceTally) -> Iterator[None]:
     """Compare network after network, until there are enough steps; yields after each."""
     while tally.neuron_steps < voice.neuron_steps:
         seed = tally.next_seed
@@ -123,19 +123,19 @@ def soak(voice: Voice, tally: Tally) -> Iterator[None]:
         yield
 
 
-def _load(path: Path) -> dict[str, Tally]:
+def _load(path: Path) -> dict[str, VoiceTally]:
     content = json.loads(path.read_text()) if path.exists() else {"voices": {}}
-    return {name: Tally(**counts) for name, counts in content["voices"].items()}
+    return {name: VoiceTally(**counts) for name, counts in content["voices"].items()}
 
 
-def _save(path: Path, tallies: dict[str, Tally], about: dict[str, Any]) -> None:
+def _save(path: Path, tallies: dict[str, VoiceTally], about: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     voices = {name: asdict(tally) for name, tally in tallies.items()}
     with atomic_file(path) as draft:
         draft.write_text(json.dumps({"machine": about, "voices": voices}, indent=1) + "\n")
 
 
-def table(tallies: dict[str, Tally]) -> str:
+def table(tallies: dict[str, VoiceTally]) -> str:
     """Counts of every voice."""
     lines = [
         f"{'twin against':>12} {'networks':>9} {'neuron steps':>14} {'values':>14} {'spikes':>13} "
@@ -149,11 +149,11 @@ def table(tallies: dict[str, Tally]) -> str:
     return "\n".join(lines)
 
 
-def run(path: Path, voices: tuple[Voice, ...] = VOICES, echo: bool = True) -> dict[str, Tally]:
+def run(path: Path, voices: tuple[Voice, ...] = VOICES, echo: bool = True) -> dict[str, VoiceTally]:
     """Soak every voice that has not had enough, writing to ``path`` as it goes."""
-    tallies, about = _load(path), machine.describe()
+    tallies, about = _load(path), provenance.describe()
     for voice in voices:
-        tally = tallies.setdefault(voice.name, Tally())
+        tally = tallies.setdefault(voice.name, VoiceTally())
         try:
             for _ in soak(voice, tally):
                 _save(path, tallies, about)
@@ -181,7 +181,7 @@ def main(
     except Mismatch as error:
         sys.stderr.write(f"\nMISMATCH {error}\n")
         raise typer.Exit(1) from None
-    sys.stdout.write(table(tallies) + "\n" + machine.in_words(machine.describe()) + "\n")
+    sys.stdout.write(table(tallies) + "\n" + provenance.in_words(provenance.describe()) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.speed.parity import RedTest
 from benchmarks.speed.timing import Case, interleave
-from benchmarks.speed.workloads import Shape
+from benchmarks.speed.workloads import Workload
 from export import read_netx, simulate, to_netx
 from export.model.network import FixedNetwork
 
@@ -52,7 +52,7 @@ def _lava(
 
 
 def measure(
-    shape: Shape, repetitions: int, report: Callable[[str], None] = lambda line: None
+    shape: Workload, repetitions: int, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
     """Samples a second of twin and Lava on the same file and samples; logits must be equal."""
     x, _ = shape.data()

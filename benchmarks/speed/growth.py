@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed import peak
-from benchmarks.speed.workloads import QUICK, Shape
+from benchmarks.speed.workloads import QUICK, Workload
 
 MANY = 10_000
 """Samples of the last run: as many as MNIST has for testing."""
 
 
-def _shapes(quick: bool) -> dict[str, list[Shape]]:
+def _shapes(quick: bool) -> dict[str, list[Workload]]:
     """The axes, each through the same shape in the middle."""
     if quick:
         return {"steps": [replace(QUICK, steps=t) for t in (25, 50)]}
-    middle = Shape()
+    middle = Workload()
     return {
         "steps": [replace(middle, steps=t) for t in (196, 784, 3136)],
         "width": [replace(middle, hidden=(64, n, n)) for n in (76, 152, 304, 608)],
@@ -33,7 +33,7 @@ def _shapes(quick: bool) -> dict[str, list[Shape]]:
     }
 
 
-def _point(shape: Shape, repetitions: int = 3) -> dict[str, float]:
+def _point(shape: Workload, repetitions: int = 3) -> dict[str, float]:
     """Time and memory of ``shape`` through the twin, exported as it is."""
     from export import simulate
     from hw_tests.networks.random_nets import random_network
@@ -62,7 +62,7 @@ def _measure(quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         axis: [_point(shape) for shape in shapes] for axis, shapes in _shapes(quick).items()
     }
-    many = replace(QUICK if quick else Shape(), batch=MANY)
+    many = replace(QUICK if quick else Workload(), batch=MANY)
     return found | {"many": _point(many, repetitions=1)}
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed.timing import Case, interleave
-from benchmarks.speed.workloads import Shape
+from benchmarks.speed.workloads import Workload
 
 TARGET = 1.15
 """At most so many times as long a step as stock LIF's."""
@@ -27,12 +27,12 @@ _WARM_UP = 30
 """Steps before the clock starts: the first ones build the models."""
 
 
-def _inputs(shape: Shape) -> np.ndarray:
+def _inputs(shape: Workload) -> np.ndarray:
     """Spikes (channel, time) that both networks receive."""
     return np.random.default_rng(0).integers(0, 2, (shape.in_features, shape.steps))
 
 
-def _write_ours(path: Path, shape: Shape) -> list[float]:
+def _write_ours(path: Path, shape: Workload) -> list[float]:
     """Write our network; return the firing rates of its layers."""
     from export import simulate, write_netx
     from export.model.network import CelifLayer
@@ -52,14 +52,16 @@ def _write_ours(path: Path, shape: Shape) -> list[float]:
     return [float(layer.mean()) for layer in spikes]
 
 
-def _write_stock(path: Path, shape: Shape) -> list[float]:
+def _write_stock(path: Path, shape: Workload) -> list[float]:
     """Write SLAYER's network; return the firing rates of its layers."""
     import h5py
     import torch
 
     from benchmarks.peers.peers import SlayerCuba
 
-    stack = SlayerCuba(Shape(shape.in_features, (*shape.hidden, shape.classes), 1, shape.steps, 1))
+    stack = SlayerCuba(
+        Workload(shape.in_features, (*shape.hidden, shape.classes), 1, shape.steps, 1)
+    )
     x, rates = torch.from_numpy(_inputs(shape)[None]).float(), []
     with torch.no_grad(), h5py.File(path, "w") as f:
         for i, block in enumerate(stack.layers):
@@ -78,7 +80,7 @@ def _work() -> float:
     return sum(each.user + each.system for each in times)
 
 
-def _seconds_a_step(kind: str, path: str, shape: Shape) -> tuple[float, float]:
+def _seconds_a_step(kind: str, path: str, shape: Workload) -> tuple[float, float]:
     """Build the network of a file in Lava, and time a sample's steps of it: on the wall, and work.
 
     The work of all processes together is what a busy machine leaves comparable.
@@ -110,7 +112,7 @@ def _seconds_a_step(kind: str, path: str, shape: Shape) -> tuple[float, float]:
 
 
 def measure(
-    shape: Shape, repetitions: int, report: Callable[[str], None] = lambda line: None
+    shape: Workload, repetitions: int, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any] | str:
     """Seconds a step of both, and their ratio; or why there is none."""
     with tempfile.TemporaryDirectory() as folder:
@@ -151,5 +153,5 @@ def measure(
 
 if __name__ == "__main__":
     name, path, channels, steps = sys.argv[1:]
-    seconds = _seconds_a_step(name, path, Shape(in_features=int(channels), steps=int(steps)))
+    seconds = _seconds_a_step(name, path, Workload(in_features=int(channels), steps=int(steps)))
     sys.stdout.write("\n" + json.dumps(seconds) + "\n")

@@ -43,14 +43,14 @@ def above(run: Callable[[], object]) -> dict[str, float]:
 def _measure(workload: str, quick: bool) -> dict[str, Any]:
     """Memory of a few training steps."""
     from benchmarks.peers.peers import PEERS
-    from benchmarks.speed.workloads import PAPER, QUICK, Shape, Step, training_step
+    from benchmarks.speed.workloads import PAPER, QUICK, Step, Workload, training_step
 
-    def build(shape: Shape) -> Step:
+    def build(shape: Workload) -> Step:
         net = PEERS[workload].build(shape) if workload in PEERS else shape.network()
         return training_step(net, shape)
 
     build(QUICK)()  # loads and compiles whatever stays
-    shape = QUICK if quick else PAPER if workload == "celif-paper" else Shape()
+    shape = QUICK if quick else PAPER if workload == "celif-paper" else Workload()
     step = build(shape)
 
     def steps() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 from benchmarks.speed import workloads
 from benchmarks.speed.timing import Case, interleave
 from benchmarks.speed.training_step import at_work
-from benchmarks.speed.workloads import Shape
+from benchmarks.speed.workloads import Workload
 
 TARGET = 1.5
 """At most so many times the products' time."""
 
 
 def measure(
-    shape: Shape, repetitions: int, report: Callable[[str], None] = lambda line: None
+    shape: Workload, repetitions: int, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
     """Times and ratios of one interleaved run; ratios are of medians.
 

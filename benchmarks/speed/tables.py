@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.speed import deployment, lava_step, products, training_step
-from benchmarks.speed.workloads import Shape
+from benchmarks.speed.workloads import Workload
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -34,7 +34,7 @@ def _rates(found: dict[str, Any]) -> str:
     return " ".join(f"{rate:.0%}" for rate in found.get("firing_rates", ()))
 
 
-def show_products(result: dict[str, Any], shape: Shape, judged: bool) -> None:
+def show_products(result: dict[str, Any], shape: Workload, judged: bool) -> None:
     """Our step and its matrix products."""
     widths = " → ".join(str(n) for n in (shape.in_features, *shape.hidden, shape.classes))
     title = (
@@ -63,7 +63,7 @@ def show_products(result: dict[str, Any], shape: Shape, judged: bool) -> None:
         )
 
 
-def show_peers(result: dict[str, Any], shape: Shape, judged: bool) -> None:
+def show_peers(result: dict[str, Any], shape: Workload, judged: bool) -> None:
     """Our step and its peers'."""
     title = f"Steps of celif and of its peers, batch {shape.batch}, in one run: medians"
     headings = ("peer", "seconds", "ours is N times as fast", "runs", "firing rates")

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmarks.peers.peers import PEERS, Stack
+from benchmarks.peers.peers import PEERS, PeerNetwork
 from benchmarks.speed import workloads
 from benchmarks.speed.parity import require
 from benchmarks.speed.timing import Case, interleave
-from benchmarks.speed.workloads import Shape
+from benchmarks.speed.workloads import Workload
 from training import Network
 
 ALIF_TARGET, PEER_TARGET = 10.0, 8.0
@@ -26,10 +26,10 @@ _CHECKED = 8
 def _spikes(net: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
     if isinstance(net, Network):
         return [hidden.spikes for hidden in net.hidden_states(x)]
-    return net.hidden_spikes(x) if isinstance(net, Stack) else []
+    return net.hidden_spikes(x) if isinstance(net, PeerNetwork) else []
 
 
-def at_work(name: str, net: nn.Module, shape: Shape) -> list[float]:
+def at_work(name: str, net: nn.Module, shape: Workload) -> list[float]:
     """Firing rates of the layers; raise unless all fire and every parameter gets a gradient.
 
     Silence, or a gradient that stops half way, would be a workload that flatters one side.
@@ -48,7 +48,7 @@ def at_work(name: str, net: nn.Module, shape: Shape) -> list[float]:
 
 
 def _peers(
-    shape: Shape, repetitions: int, report: Callable[[str], None]
+    shape: Workload, repetitions: int, report: Callable[[str], None]
 ) -> tuple[dict[str, Case], dict[str, dict[str, Any]]]:
     """What to time, and what is known of each peer before; those without a case say why."""
     cases, found = {}, {}
@@ -88,7 +88,7 @@ def _judge(celif: Case, peers: dict[str, Case]) -> dict[str, Any]:
 
 
 def measure(
-    shape: Shape,
+    shape: Workload,
     repetitions: int,
     peer_repetitions: int,
     report: Callable[[str], None] = lambda line: None,

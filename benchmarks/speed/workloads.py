@@ -21,7 +21,7 @@ Step = Callable[[], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Shape:
+class Workload:
     """Size of the network and of the batch."""
 
     in_features: int = 1
@@ -52,14 +52,14 @@ class Shape:
         return net
 
 
-PAPER = Shape(batch=256)
+PAPER = Workload(batch=256)
 """The paper's batch, at which a step is measured beside its matrix products."""
 
-QUICK = Shape(hidden=(8, 12, 12), steps=50, batch=4)
+QUICK = Workload(hidden=(8, 12, 12), steps=50, batch=4)
 """For a smoke test of the benchmark itself; its figures say nothing."""
 
 
-def training_step(net: nn.Module, shape: Shape) -> Step:
+def training_step(net: nn.Module, shape: Workload) -> Step:
     """Training step of ``net`` on the data of this shape."""
     x, y = shape.data()
 
@@ -72,7 +72,7 @@ def training_step(net: nn.Module, shape: Shape) -> Step:
     return run
 
 
-def products(shape: Shape) -> Callable[[], None]:
+def products(shape: Workload) -> Callable[[], None]:
     """The products that autograd performs in a step of ours, with buffers that exist already.
 
     Forward one for every layer and the readout; backward one for every weight and, except for

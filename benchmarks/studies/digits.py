@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import typer
 
-from benchmarks.speed import machine
+from benchmarks import provenance
 from celif.demo import DROPOUT, HIDDEN, RECIPE
 from export import read_netx, simulate, to_netx
 from training import tasks
@@ -124,7 +124,7 @@ The twin is bit for bit what Lava's fixed-point models compute. Training took
 
 Made by `{content["command"]}`, {content["machine"]["date"][:10]}, on:
 
-    {machine.in_words(content["machine"]).replace(chr(10), chr(10) + "    ")}
+    {provenance.in_words(content["machine"]).replace(chr(10), chr(10) + "    ")}
 """
 
 
@@ -171,7 +171,7 @@ def main(
         seeded = replace(recipe, seed=seed)
         result = run_seed(task, seeded, dropout, out / f"digits-{seed}")
         content["seeds"][str(seed)] = result
-        content["machine"] = machine.describe()
+        content["machine"] = provenance.describe()
         _write(record, json.dumps(content, indent=1) + "\n")
         _say(f"seed {seed}: {_accuracies(result)}, {time.monotonic() - began:.0f} s")
     results = [content["seeds"][str(seed)] for seed in range(seeds)]

@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import typer
 
-from benchmarks.speed import machine
+from benchmarks import provenance
 from benchmarks.studies import fidelity_page, folds
 from benchmarks.studies.folds import Fold
 from export import QuantizedNetwork, quantize, read_netx, simulate, to_netx
@@ -149,7 +149,7 @@ def main(
     keep_freed_memory()
     out.mkdir(parents=True, exist_ok=True)
     record = Record(out / "results.json")
-    record.content["machine"] = machine.describe()
+    record.content["machine"] = provenance.describe()
     record.content["command"] = shlex.join(
         ["python", "-m", "benchmarks.studies.fidelity", *sys.argv[1:]]
     )

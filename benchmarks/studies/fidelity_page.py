@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from benchmarks.speed import machine
+from benchmarks import provenance
 from benchmarks.studies import folds
 from training.support.atomic import atomic_file
 
@@ -145,7 +145,7 @@ def page(study: Study) -> str:
         for claim, loss, allowed in study.losses()
     )
     tuning, about = study.content["tuning"], study.content["machine"]
-    words = machine.in_words(about).replace("\n", "\n    ")
+    words = provenance.in_words(about).replace("\n", "\n    ")
     return f"""# Fidelity: what the integers cost
 
 Sequential 8×8 digits, one pixel a step (T = 64), the demo's network and recipe. Five folds: each of

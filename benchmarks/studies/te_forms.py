@@ -132,12 +132,13 @@ def hits(net: Network, way: Way, calibration: torch.Tensor, test: Split) -> int:
     changed = copy.deepcopy(net)
     with torch.no_grad():
         restored = way.restore(net.te_table.detach().double().numpy())
+        assert isinstance(changed.te, torch.Tensor)
         changed.te.copy_(torch.from_numpy(np.ascontiguousarray(restored)))
     _, fixed, _ = convert(changed, calibration, Formats(**way.formats))
     return int((simulate(fixed, test.x.numpy()).predictions == test.y.numpy()).sum())
 
 
-class Trained(NamedTuple):
+class TrainedNetwork(NamedTuple):
     """A network, samples to calibrate its export with, and samples to test it with."""
 
     net: Network
@@ -145,7 +146,7 @@ class Trained(NamedTuple):
     test: Split
 
 
-def compare(nets: list[Trained]) -> str:
+def compare(nets: list[TrainedNetwork]) -> str:
     """Bytes and accuracy of every way over all networks, in Markdown."""
     samples = sum(len(each.test) for each in nets)
     rows, steps = nets[0].net.te_table.shape
@@ -208,11 +209,11 @@ def main(
         return
     if model is None:
         trained = (folds.train(seed, out) for seed in range(repeats * folds.FOLDS))
-        nets = [Trained(fold.net, fold.train.x, fold.test) for fold in trained]
+        nets = [TrainedNetwork(fold.net, fold.train.x, fold.test) for fold in trained]
     else:
         task = tasks.load(checkpoint.read(model).get("task", "seq-mnist"), data)
         test = Split(task.test.x[:samples], task.test.y[:samples])
-        nets = [Trained(checkpoint.load(model), task.train.x[:2000], test)]
+        nets = [TrainedNetwork(checkpoint.load(model), task.train.x[:2000], test)]
     sys.stdout.write(compare(nets) + "\n")
 
 

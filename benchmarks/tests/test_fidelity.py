@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.speed import machine
+from benchmarks import provenance
 from benchmarks.studies import fidelity, fidelity_page, folds
 from benchmarks.studies.fidelity_page import Study
 from training import tasks
@@ -30,7 +30,7 @@ def content(tuned: int) -> dict[str, Any]:
     return {
         "seeds": seeds,
         "tuning": {"epochs": 1, "lr": 0.1},
-        "machine": machine.describe(),
+        "machine": provenance.describe(),
         "command": "here",
     }
 

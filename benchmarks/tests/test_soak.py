@@ -12,7 +12,7 @@ from benchmarks.soak import draws, soak
 from export import FixedNetwork, Trace, simulate
 from hw_tests.ladder import rung
 
-SMALL = draws.Size(layers=3, width=9, steps=12, samples=3)
+SMALL = draws.LargestDraw(layers=3, width=9, steps=12, samples=3)
 
 
 def small(name: str, neuron_steps: int) -> soak.Voice:

@@ -75,7 +75,7 @@ def lstm_nj(width: int, inputs: int = 1) -> float:
 def counted_synops(net: Network, x: np.ndarray) -> tuple[list[float], list[float]]:
     """Rates and synaptic operations a step of the float network, layer by layer, readout last."""
     spikes = [layer.spikes for layer in run_float(net, x).layers]
-    sizes = [*net.config["hidden"], net.config["classes"]]
+    sizes = [*net.config.hidden, net.config.classes]
     events = [np.count_nonzero(x), *(np.count_nonzero(each) for each in spikes)]
     steps = x.shape[0] * x.shape[2]
     rates = [float(each.mean()) for each in spikes]
@@ -95,7 +95,7 @@ def run(settings: Settings) -> Outcome:
     fixed = read_netx(file)
     activity = count(fixed, x, simulate(fixed, fixed.encode(x), trace=True))
     integers = [layer.synops for layer in activity]
-    widths = net.config["hidden"]
+    widths = net.config.hidden
     ours = {
         "float": spiking_nj("CE-LIF", widths, rates),
         "8-bit": spiking_nj("CE-LIF", widths, [layer.rate for layer in activity[: len(widths)]]),

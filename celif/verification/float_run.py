@@ -16,7 +16,7 @@ from training import Network
 from training.dynamics import Params
 from training.functional import WIDTH
 from training.kernels import reference
-from training.network.synapses import Hidden
+from training.network.synapses import LayerRecord
 from training.slayer.neuron import Neuron
 
 Source = Network | QuantizedNetwork | nn.Module | Iterable[nn.Module]
@@ -48,10 +48,10 @@ def run_float(source: Source, x: np.ndarray) -> FloatRun:
     """
     if isinstance(source, QuantizedNetwork):
         source = source.net
-    if isinstance(source, Network) and source.config["context"] != "v*te":
+    if isinstance(source, Network) and source.config.context != "v*te":
         raise ValueError(
             f"network context: expected v*te, whose V and Θ are looked at here, got "
-            f"{source.config['context']!r}; training.kernels.adaptive.states has the others"
+            f"{source.config.context!r}; training.kernels.adaptive.states has the others"
         )
     modules = [source] if isinstance(source, Network) else members(source)
     modes = [module.training for module in modules]
@@ -68,7 +68,7 @@ def run_float(source: Source, x: np.ndarray) -> FloatRun:
 
 def _run_network(net: Network, x: torch.Tensor) -> FloatRun:
     hidden = net.hidden_states(x)
-    p = Params(*(net.config[name] for name in ("alpha", "beta", "theta0")))
+    p = Params(net.config.alpha, net.config.beta, net.config.theta0)
     layers = [_states(layer, net.te_table, p) for layer in hidden]
     return FloatRun(net.read(hidden[-1].spikes).numpy(), layers)
 
@@ -100,11 +100,11 @@ def _block_states(
     bias = torch.zeros(neuron.num_neurons) if neuron.bias is None else neuron.bias
     p = Params(neuron.alpha, neuron.beta, neuron.theta0)
     if synaptic.ndim == 3:
-        return _states(Hidden(synaptic, bias, spikes, *own), neuron.te_table, p)
+        return _states(LayerRecord(synaptic, bias, spikes, *own), neuron.te_table, p)
     batch, channels, *image, steps = synaptic.shape
     # As the neuron itself has it: the pixels of a channel are samples to the scan.
     pixels = (part.movedim(1, -2).reshape(-1, channels, steps) for part in (synaptic, spikes))
-    states = _states(Hidden(next(pixels), bias, next(pixels)), neuron.te_table, p)
+    states = _states(LayerRecord(next(pixels), bias, next(pixels)), neuron.te_table, p)
 
     def images(values: np.ndarray) -> np.ndarray:
         restored = np.moveaxis(values.reshape(batch, *image, channels, steps), -2, 1)
@@ -115,7 +115,7 @@ def _block_states(
     return FloatStates(images(states.spikes), images(states.v), images(states.theta))
 
 
-def _states(hidden: Hidden, te: torch.Tensor, p: Params) -> FloatStates:
+def _states(hidden: LayerRecord, te: torch.Tensor, p: Params) -> FloatStates:
     """V and Θ by the reference loop over what a layer received."""
     current = hidden.current
     table = te[: current.shape[1], : current.shape[2]]

@@ -66,6 +66,11 @@ class BlockReader:
     def celif(self, module: Any, name: str) -> FloatLayer:
         """Float values of a CE-LIF block, as its forward pass uses them."""
         neuron: Neuron = module.neuron
+        if neuron.kind.name != "celif" or neuron.te is None:
+            raise ModelError(
+                f"{name} neuron: expected celif, the one that a file can say, got "
+                f"{neuron.kind.name!r}"
+            )
         te, turns = encoding_values(neuron.te)
         rows = neuron.num_neurons
         table = self.tables.setdefault(id(neuron.te), len(self.tables))

@@ -49,16 +49,21 @@ def finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
 
 def network_stack(net: Network) -> Stack:
     """Layers of a :class:`training.Network`."""
-    if net.config["readout"] not in EXPORTED:
+    if net.config.readout not in EXPORTED:
         raise ModelError(
             f"network readout: expected {' or '.join(EXPORTED)}, which a file can say, got "
-            f"{net.config['readout']!r}; a chip sums over all steps of a sample: train with "
+            f"{net.config.readout!r}; a chip sums over all steps of a sample: train with "
             "readout='mean', or run its layers without the readout"
         )
-    if net.config["context"] != "v*te":
+    if net.config.context != "v*te":
         raise ModelError(
             f"network context: expected v*te, the one that a file can say, got "
-            f"{net.config['context']!r}"
+            f"{net.config.context!r}"
+        )
+    if net.config.neuron != "celif" or net.te is None:
+        raise ModelError(
+            f"network neuron: expected celif, the one that a file can say, got "
+            f"{net.config.neuron!r}"
         )
     tensors = finite_tensors(net)
     te, turns = encoding_values(net.te)
@@ -75,16 +80,16 @@ def network_stack(net: Network) -> Stack:
                 bias=_numbers(bias),
                 te=te[:rows],
                 turns=None if turns is None else turns[:rows],
-                alpha=net.config["alpha"],
-                beta=net.config["beta"],
-                theta0=net.config["theta0"],
+                alpha=net.config.alpha,
+                beta=net.config.beta,
+                theta0=net.config.theta0,
                 lag=i + 1,
                 delay_shift=False,
             )
         )
-    order = net.config["permutation"]
+    order = net.config.permutation
     readout = None
-    if net.config["readout"] == "mean":
+    if net.config.readout == "mean":
         readout = _numbers(net.readout.weight), _numbers(net.readout.bias)
     return Stack(layers, readout, net.steps, tensors, None if order is None else np.array(order))
 

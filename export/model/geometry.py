@@ -9,14 +9,15 @@ A spike of step k counts as one of step k + delay; those that would be later tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
-from torch.nn import functional as F
 
 from export.checks import ModelError, integer
 from export.loihi2 import PIXELS_MAX
+
+if TYPE_CHECKING:
+    import torch
 
 Pair = tuple[int, int]
 
@@ -88,6 +89,9 @@ def sums(
     weight: np.ndarray, geometry: Geometry | None, inputs: np.ndarray, dtype: torch.dtype
 ) -> np.ndarray:
     """Weights times inputs (…, input), summed for every neuron (…, neuron), in ``dtype``."""
+    import torch  # here, so that a file is read without it
+    from torch.nn import functional as F
+
     rows = torch.from_numpy(inputs).to(dtype)
     kernels = torch.from_numpy(weight).to(dtype)
     if geometry is None:
@@ -106,6 +110,8 @@ def matrix(weight: np.ndarray, geometry: Geometry | None) -> np.ndarray:
     """The weights as one matrix (neuron, input)."""
     if geometry is None:
         return weight
+    import torch
+
     # What a unit input at one place gives everywhere is that place's column.
     units = np.eye(geometry.input_shape.size)
     return sums(weight, geometry, units, torch.float64).T.astype(weight.dtype)
@@ -115,15 +121,27 @@ def extremes(
     weight: np.ndarray, geometry: Geometry | None, low: int, high: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest sum of every neuron for inputs in ``low``..``high``."""
-
-    def total(part: np.ndarray) -> np.ndarray:
-        if geometry is None:
-            return part.sum(1, dtype=np.int64)
-        ones = np.ones((1, geometry.input_shape.size))
-        return sums(part, geometry, ones, torch.float64)[0].astype(np.int64)
-
-    positive, negative = total(np.maximum(weight, 0)), total(np.minimum(weight, 0))
+    positive, negative = (
+        _total(part.astype(np.int64, copy=False), geometry)
+        for part in (np.maximum(weight, 0), np.minimum(weight, 0))
+    )
     return positive * low + negative * high, positive * high + negative * low
+
+
+def _total(weight: np.ndarray, geometry: Geometry | None) -> np.ndarray:
+    """Sum of the weights by which inputs reach every neuron."""
+    if geometry is None:
+        return weight.sum(1)
+    kernels = weight.sum(1)
+    # A tap of the kernel counts at those places where it is not in the padding.
+    inside = []
+    for axis in (0, 1):
+        size, places = geometry.input_shape[1 + axis], geometry.output_shape(weight)[1 + axis]
+        first = np.arange(places) * geometry.stride[axis] - geometry.padding[axis]
+        taps = np.arange(kernels.shape[1 + axis]) * geometry.dilation[axis]
+        at = first[:, None] + taps
+        inside.append(((at >= 0) & (at < size)).astype(np.int64))
+    return np.einsum("oij,yi,xj->oyx", kernels, *inside).reshape(-1)
 
 
 def delayed(spikes: np.ndarray, delay: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ import numpy as np
 from export.loihi2 import DECAY_ONE
 from export.steps import celif
 from export.steps.celif import IntParams, State
-from training.kernels import compiled
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 _step = celif.step

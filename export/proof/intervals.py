@@ -49,7 +49,7 @@ from export.model.layer import Layer
 from export.model.network import CelifLayer
 from export.steps import celif
 from export.steps.celif import IntParams, State
-from training.kernels import compiled
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 _next = celif.unsaturated

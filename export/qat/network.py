@@ -53,7 +53,9 @@ class QuantizedNetwork(nn.Module):
     @functools.cached_property
     def config(self) -> dict[str, Any] | None:
         """What a checkpoint keeps to build this network anew; None for one of blocks."""
-        return described(self.net.config, self.formats) if isinstance(self.net, Network) else None
+        if not isinstance(self.net, Network):
+            return None
+        return described(self.net.config.plain(), self.formats)
 
     def stack(self) -> Stack:
         """The present values, layer by layer."""
@@ -138,7 +140,7 @@ class QuantizedNetwork(nn.Module):
         elif isinstance(net, BlockLayers):
             yield from net.parts(self.formats)
         else:
-            scale, width = self.formats.encoding.scale, net.config["width"]
+            scale, width = self.formats.encoding.scale, net.config.width
             for i, layer in enumerate(net.spiking_layers):
                 own = net.recurrent_layer(i)
                 bias = layer.bias if own is None else layer.bias + own.bias

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from export.loihi2 import DECAY_BITS, STATE_MAX
-from training.kernels import compiled
+from training.support import compiled
 
 _SIGN_SHIFT = 63
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from export.loihi2 import CURRENT_SHIFT, DECAY_BITS, DECAY_ONE, STATE_MAX
 from export.steps.celif import saturate, shift_to_zero
-from training.kernels import compiled
+from training.support import compiled
 
 HALF_TURN = STATE_MAX + 1
 """U wraps past it."""

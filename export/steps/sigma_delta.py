@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from export.loihi2 import MESSAGE_BITS_MAX, SUM_MAX
-from training.kernels import compiled
+from training.support import compiled
 
 MESSAGE_EXP = 12
 """A message stands for message · 2^−MESSAGE_EXP."""

@@ -14,8 +14,8 @@ from export.steps.celif import IntParams, State
 from export.steps.cuba import CubaParams, CubaState
 from export.steps.sigma_delta import SigmaDeltaParams, SigmaDeltaState
 from export.twin.sums import SPIKES, SUMS
-from training.kernels import compiled
 from training.kernels.recurrent import feed_back
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 _celif_step, _cuba_step, _sigma_delta_step = celif.step, cuba.step, sigma_delta.step

@@ -21,7 +21,7 @@ from export.model.trace import Trace
 from export.netx.read import read_netx
 from export.twin import sums as spike_sums
 from export.twin.scans import Run, run_layer
-from training.kernels import compiled
+from training.support import compiled
 
 # Bytes of synaptic sums that a chunk of samples may take: few enough for the allocator to hand out
 # the same memory again, because touching fresh pages costs as much as the arithmetic.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from training.kernels import compiled
 from training.kernels.spike_products import add_rows
+from training.support import compiled
 
 SPIKES = np.uint8
 """Type of an array of zeros and ones."""

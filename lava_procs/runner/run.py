@@ -62,7 +62,7 @@ def run(
         Collect every layer's spikes, V and Θ as well, not only the logits.
     probe, layers
         Collect only some of ``"v"``, ``"theta"`` and ``"s"``, and only of these layers, by number.
-        What it costs is measured by ``python -m benchmarks.speed.probes``.
+        What it costs is measured by ``python -m benchmarks.speed.probe_cost``.
     progress
         Called as ``progress(steps done, steps in all)`` now and then.
     target

@@ -27,11 +27,11 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from training.dynamics import Params, State, advance
-from training.kernels import compiled
 from training.kernels.fused import arrays
 from training.kernels.recurrent import feed_back, give_back
 from training.kernels.reference import Boxcar
 from training.kernels.scans import spike
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 _GROUPS = 16

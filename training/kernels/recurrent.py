@@ -20,11 +20,11 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from training.dynamics import Params, State, step
-from training.kernels import compiled
 from training.kernels import fused as feedforward
 from training.kernels.reference import scan
 from training.kernels.scans import adjoint, spike
 from training.kernels.spike_products import add_rows
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 # Groups of samples whose TE gradients are summed apart: part of the result's bits.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from training.dynamics import State, step
-from training.kernels import compiled
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from training.kernels import compiled
 from training.kernels.scans import DROPPED, SPIKED
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 

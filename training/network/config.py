@@ -1,78 +1,131 @@
-"""What a network can be asked to be, checked."""
+"""The options of a network, as a record that validates itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from training.kernels import adaptive
+from training import neurons
+from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH
+from training.network import temporal_encoding
+from training.neurons.kind import CONTEXT, NeuronKind, NeuronParams
 from training.support import checks
 
 READOUTS = ("mean", "last", "steps", "spikes")
 
 
-def checked(
-    in_features: int,
-    hidden: Sequence[int],
-    classes: int,
-    steps: int,
-    *,
-    alpha: float,
-    beta: float,
-    theta0: float,
-    width: float,
-    te: str,
-    context: str,
-    recurrent: bool | Sequence[bool],
-    dropout: float,
-    tied_dropout: bool,
-    readout: str,
-    permutation: Sequence[int] | None,
-) -> dict[str, Any]:
-    """Options of :class:`training.Network` as plain values, for its checkpoint; raise if bad."""
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Options of :class:`training.Network`, where each of them is described.
+
+    A record that exists is valid: sizes are whole numbers, ``recurrent`` has one value per hidden
+    layer, and so on. ``Network(**config)`` builds the same network again.
+    """
+
+    in_features: int
+    hidden: tuple[int, ...]
+    classes: int
+    steps: int
+    _: KW_ONLY
+    neuron: str = "celif"
+    alpha: float = ALPHA
+    beta: float = BETA
+    theta0: float = THETA0
+    gamma: float = GAMMA
+    width: float = WIDTH
+    te: str = "table"
+    context: str = CONTEXT
+    recurrent: bool | Sequence[bool] = False
+    dropout: float = 0.0
+    tied_dropout: bool = False
+    readout: str = "mean"
+    permutation: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        values: dict[str, Any] = {"hidden": _widths(self.hidden)}
+        for name in ("in_features", "classes", "steps"):
+            values[name] = _size(name, getattr(self, name))
+        if self.readout not in READOUTS:
+            expected = ", ".join(READOUTS)
+            raise ValueError(f"readout: expected one of {expected}, got {self.readout!r}")
+        temporal_encoding.check_name(self.te)
+        if self.te != "table" and not self.kind.has_te:
+            raise ValueError(
+                f"te: expected none, because {self.neuron} neurons have no temporal encoding, "
+                f"got {self.te!r}; leave it out"
+            )
+        values |= vars(self.params.checked(self.kind))
+        values["recurrent"] = _recurrent_layers(self.recurrent, len(values["hidden"]))
+        values["dropout"] = checks.scalar("dropout", self.dropout, 0, 1, open_high=True)
+        values["tied_dropout"] = bool(self.tied_dropout)
+        values["permutation"] = _order(self.permutation, values["steps"])
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def kind(self) -> NeuronKind:
+        """The kind of the network's neurons."""
+        return neurons.find(self.neuron)
+
+    @property
+    def params(self) -> NeuronParams:
+        """Constants of the network's neurons."""
+        return NeuronParams(
+            self.alpha, self.beta, self.theta0, self.gamma, self.width, self.context
+        )
+
+    @property
+    def spiking_widths(self) -> tuple[int, ...]:
+        """Widths of the hidden layers and, if it spikes, of the readout."""
+        return (*self.hidden, self.classes) if self.readout == "spikes" else self.hidden
+
+    @property
+    def recurrent_layers(self) -> tuple[bool, ...]:
+        """Which hidden layers are recurrent, one value each."""
+        return _recurrent_layers(self.recurrent, len(self.hidden))
+
+    def keys(self) -> Iterator[str]:
+        """Names of the options, so that ``**config`` and ``dict(config)`` work."""
+        return (field.name for field in fields(self))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the options as JSON has them: numbers, strings, lists and None."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in dict(self).items()
+        }
+
+
+def _size(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name}: expected a whole number from 1 up, got {value!r}")
+    return int(value)
+
+
+def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
     if not isinstance(hidden, Iterable):
         raise ValueError(
             f"hidden: expected a sequence of widths, got {hidden!r}; e.g. hidden=(64, 88)"
         )
-    hidden = tuple(hidden)
-    if not hidden:
+    widths = tuple(_size(f"hidden[{i}]", width) for i, width in enumerate(hidden))
+    if not widths:
         raise ValueError("hidden: expected at least one layer, got (); e.g. hidden=(64, 88)")
-    sizes = {"in_features": in_features, "classes": classes, "steps": steps}
-    sizes |= {f"hidden[{i}]": n for i, n in enumerate(hidden)}
-    for name, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or size < 1:
-            raise ValueError(f"{name}: expected a whole number from 1 up, got {size!r}")
-    if readout not in READOUTS:
-        raise ValueError(f"readout: expected one of {', '.join(READOUTS)}, got {readout!r}")
-    if context not in adaptive.CONTEXTS:
-        names = ", ".join(adaptive.CONTEXTS)
-        raise ValueError(f"context: expected one of {names}, got {context!r}")
-    return {
-        "in_features": int(in_features),
-        "hidden": [int(n) for n in hidden],
-        "classes": int(classes),
-        "steps": int(steps),
-        "alpha": checks.scalar("alpha", alpha, 0, 1, open_high=True),
-        "beta": checks.scalar("beta", beta, 0, 1, open_high=True),
-        "theta0": checks.scalar("theta0", theta0, -1e6, 1e6),
-        "width": checks.scalar("width", width, 0, 1e6),
-        "recurrent": _recurrent_layers(recurrent, len(hidden)),
-        "dropout": checks.scalar("dropout", dropout, 0, 1, open_high=True),
-        "tied_dropout": bool(tied_dropout),
-        "readout": readout,
-        "te": te,
-        "context": context,
-        "permutation": _order(permutation, steps),
-    }
+    return widths
 
 
-def _recurrent_layers(recurrent: bool | Sequence[bool], layers: int) -> list[bool]:
-    """Which of the hidden layers are recurrent."""
+def _recurrent_layers(recurrent: bool | Sequence[bool], layers: int) -> tuple[bool, ...]:
+    """Expand ``recurrent`` to one value per hidden layer."""
     if isinstance(recurrent, bool):
-        return [recurrent and (i < layers - 1 or layers == 1) for i in range(layers)]
-    chosen = [bool(each) for each in recurrent]
+        return tuple(recurrent and (i < layers - 1 or layers == 1) for i in range(layers))
+    chosen = tuple(bool(each) for each in recurrent)
     if len(chosen) != layers:
         raise ValueError(
             f"recurrent: expected True, False or {layers} of them, one per hidden layer, "
@@ -81,10 +134,10 @@ def _recurrent_layers(recurrent: bool | Sequence[bool], layers: int) -> list[boo
     return chosen
 
 
-def _order(permutation: Sequence[int] | None, steps: int) -> list[int] | None:
+def _order(permutation: Sequence[int] | None, steps: int) -> tuple[int, ...] | None:
     if permutation is None:
         return None
-    order = [int(step) for step in permutation]
+    order = tuple(int(step) for step in permutation)
     if sorted(order) != list(range(steps)):
         raise ValueError(
             f"permutation: expected every step 0..{steps - 1} exactly once, "

@@ -1,4 +1,4 @@
-"""The paper's network: hidden CE-LIF layers that share one TE table, and a linear classifier."""
+"""The paper's network: hidden spiking layers that share one TE table, and a linear classifier."""
 
 from __future__ import annotations
 
@@ -9,58 +9,73 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from training.functional import ALPHA, BETA, THETA0, WIDTH, celif, fuses, layers
-from training.kernels import adaptive
-from training.network import config, temporal_encoding
-from training.network.synapses import Hidden, Synapses, hooked
+from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH, fuses, layers
+from training.network import temporal_encoding
+from training.network.config import NetworkConfig
+from training.network.synapses import LayerRecord, Synapses, hooked
+from training.neurons.kind import CONTEXT, Drive
 from training.support import checks
 
 
 class Network(nn.Module):
-    """CE-LIF classifier of sequences.
+    """Spiking classifier of sequences, made of CE-LIF neurons unless told otherwise.
 
-    One temporal-encoding table, (widest hidden layer, steps), serves every layer: a layer of n
+    One temporal-encoding table, (widest spiking layer, steps), serves every layer: a layer of n
     neurons uses its first n rows. A linear classifier reads the last layer's spikes.
 
     Parameters
     ----------
     in_features, hidden, classes
-        Widths: input channels, hidden layers, outputs.
-    context
-        What enters the threshold at every step: ``"v*te"`` as in the paper, or one of the other
-        contexts of its ablation, ``"s"``, ``"v"``, ``"te"``, ``"v+te"``, ``"s*te"``; those can be
-        trained, not exported.
-    recurrent
-        Whether hidden layers feed their spikes back to themselves, by weights and biases of their
-        own: one value per layer, or True for all but the last, as in the paper.
+        Number of input channels, widths of the hidden layers, and number of outputs.
     steps
-        Longest sequence T; shorter ones use the first steps of TE.
+        Length T of the longest sequence; shorter ones use the first steps of TE.
+    neuron
+        Kind of the neurons: ``"celif"``, or another of :data:`training.neurons.KINDS`. LIF
+        neurons have no temporal encoding: ``net.te`` is None.
     alpha, beta, theta0, width
-        As in :func:`training.functional.celif`.
+        Membrane decay, threshold decay, resting threshold and surrogate half-width, as in
+        :func:`training.functional.celif`.
+    gamma
+        Rise of the threshold after a spike, for kinds whose spikes raise it.
     te
-        The temporal encoding: ``"table"``, a learnable value per neuron and step, or
-        ``"cosine"``, a wave of learnable frequency per neuron, see
-        :mod:`training.network.temporal_encoding`.
+        Temporal encoding: ``"table"``, a learnable value per neuron and step, or ``"cosine"``, a
+        wave of learnable frequency per neuron, see :mod:`training.network.temporal_encoding`.
+    context
+        What enters the threshold of CE-LIF neurons at every step: ``"v*te"`` as in the paper, or
+        one of the other contexts of its ablation, ``"s"``, ``"v"``, ``"te"``, ``"v+te"`` and
+        ``"s*te"``. Networks with those can be trained but not exported.
+    recurrent
+        Whether hidden layers feed their spikes back to themselves, through weights and biases of
+        their own: one value per layer, or True for all layers except the last, as in the paper.
     dropout
-        Probability of dropping an input or a spike of the first layer, with a fresh mask at
-        every step; in training mode only.
+        Probability of dropping an input or a spike of the first layer, with a new mask at every
+        step; in training mode only.
     tied_dropout
-        One mask for all steps of a sample instead: a channel or neuron is dropped for good.
+        Use one mask for all steps of a sample, so that a channel or neuron is dropped throughout.
     readout
-        What the classifier reads: ``"mean"``, the spikes' mean over time, which equals the mean of
-        its outputs; ``"last"``, those of the last step; ``"steps"``, those of every step, each
-        with logits of its own. ``"spikes"`` has a layer of CE-LIF neurons in the classifier's
-        place, whose firing rates are the logits.
+        What the classifier reads. ``"mean"`` is the spikes' mean over time, which gives the mean
+        of the classifier's outputs; ``"last"`` is the last step; ``"steps"`` gives logits for
+        every step. With ``"spikes"`` a layer of spiking neurons takes the classifier's place, and
+        its firing rates are the logits.
     permutation
-        Order in which the network sees the steps of its samples, as PS-MNIST has one; samples are
-        given in their own order everywhere.
+        Order in which the network sees the steps of its samples, as in PS-MNIST. Samples are
+        always passed in their own order.
     backend
         As in :func:`training.functional.celif`.
 
     Attributes
     ----------
+    config : NetworkConfig
+        The options above, except ``backend``; ``Network(**net.config)`` is a new network with
+        the same options.
     watch
-        If set, called in every forward pass with the spikes of each hidden layer.
+        If set, called in every forward pass with a list of the spikes of every spiking layer.
+
+    Examples
+    --------
+    >>> net = Network(in_features=1, hidden=(64, 88, 88), classes=10, steps=784)
+    >>> net(torch.rand(2, 1, 784)).shape
+    torch.Size([2, 10])
     """
 
     def __init__(
@@ -70,12 +85,14 @@ class Network(nn.Module):
         classes: int,
         steps: int,
         *,
+        neuron: str = "celif",
         alpha: float = ALPHA,
         beta: float = BETA,
         theta0: float = THETA0,
+        gamma: float = GAMMA,
         width: float = WIDTH,
         te: str = "table",
-        context: str = "v*te",
+        context: str = CONTEXT,
         recurrent: bool | Sequence[bool] = False,
         dropout: float = 0.0,
         tied_dropout: bool = False,
@@ -84,23 +101,23 @@ class Network(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        self.config = config.checked(
+        self.config = config = NetworkConfig(
             in_features, hidden, classes, steps,
-            alpha=alpha, beta=beta, theta0=theta0, width=width,
+            neuron=neuron, alpha=alpha, beta=beta, theta0=theta0, gamma=gamma, width=width,
             te=te, context=context, recurrent=recurrent,
             dropout=dropout, tied_dropout=tied_dropout, readout=readout, permutation=permutation,
         )  # fmt: skip
-        hidden = tuple(self.config["hidden"])
-        self.in_features, self.steps, self.backend = in_features, steps, backend
+        hidden = config.hidden
+        self.in_features, self.steps, self.backend = config.in_features, config.steps, backend
         self.watch: Callable[[list[torch.Tensor]], None] | None = None
         self.layers = nn.ModuleList(
             Synapses(m, n) for m, n in itertools.pairwise((in_features, *hidden))
         )
-        spiking = (*hidden, classes) if readout == "spikes" else hidden
-        self.te = temporal_encoding.start(te, max(spiking), steps)
+        rows = max(config.spiking_widths)
+        self.te = temporal_encoding.start(te, rows, steps) if config.kind.has_te else None
         self.readout = (Synapses if readout == "spikes" else nn.Linear)(hidden[-1], classes)
         self.recurrent = nn.ModuleDict(
-            {str(i): Synapses(n, n) for i, n in enumerate(hidden) if self.config["recurrent"][i]}
+            {str(i): Synapses(n, n) for i, n in enumerate(hidden) if config.recurrent_layers[i]}
         )
         for layer in (m for m in self.modules() if isinstance(m, Synapses)):
             # With β = 0.99 and TE ≈ 0.01 a constant V draws Θ along with it, inside the surrogate's
@@ -110,13 +127,23 @@ class Network(nn.Module):
 
     @property
     def neuron(self) -> dict[str, float]:
-        """Parameters of the neuron, as :func:`training.functional.celif` takes them."""
+        """Constants of the neuron, as :func:`training.functional.celif` takes them."""
         return {name: self.config[name] for name in ("alpha", "beta", "theta0", "width")}
 
     @property
     def te_table(self) -> torch.Tensor:
-        """The temporal encoding (widest layer, steps), differentiable in its parameters."""
+        """The temporal encoding (widest layer, steps), differentiable in its parameters.
+
+        It is zero for kinds of neurons that have none.
+        """
+        if self.te is None:
+            return self._any_parameter.new_zeros(max(self.config.spiking_widths), self.steps)
         return temporal_encoding.table(self.te)
+
+    @property
+    def _any_parameter(self) -> nn.Parameter:
+        """A parameter, for its type and device."""
+        return next(self.parameters())
 
     @property
     def num_parameters(self) -> int:
@@ -124,9 +151,9 @@ class Network(nn.Module):
         return sum(p.numel() for p in self.parameters())
 
     def _ordered(self, x: torch.Tensor) -> torch.Tensor:
-        """The input as the first layer sees it, in the network's order of steps."""
-        checks.sequence("Network input", x, self.in_features, self.steps, self.te.dtype)
-        order = self.config["permutation"]
+        """Return the input in the order of steps in which the first layer sees it."""
+        checks.sequence("Network input", x, self.in_features, self.steps, self._any_parameter.dtype)
+        order = self.config.permutation
         if order is None:
             return x
         if x.shape[2] != self.steps:
@@ -134,10 +161,10 @@ class Network(nn.Module):
                 f"Network input: expected {self.steps} time steps, because the network "
                 f"permutes them, got {x.shape[2]}; pass whole samples"
             )
-        return x[:, :, order]
+        return x[:, :, list(order)]
 
-    def hidden_states(self, x: torch.Tensor) -> list[Hidden]:
-        """Currents and spikes of every spiking layer for ``x`` (batch, channel, time)."""
+    def hidden_states(self, x: torch.Tensor) -> list[LayerRecord]:
+        """Return currents and spikes of every spiking layer for ``x`` (batch, channel, time)."""
         x = self._ordered(x)
         states, te = [], self.te_table
         for i, layer in enumerate(self.spiking_layers):
@@ -150,17 +177,17 @@ class Network(nn.Module):
     @property
     def spiking_layers(self) -> list[Synapses]:
         """Synapses of the hidden layers and, if it spikes, of the readout."""
-        last = [self.readout] if self.config["readout"] == "spikes" else []
+        last = [self.readout] if self.config.readout == "spikes" else []
         return [*self.layers, *last]
 
     def recurrent_layer(self, i: int) -> Synapses | None:
-        """By what spiking layer i feeds back to itself, if it does."""
+        """Return the synapses by which spiking layer i feeds back to itself, or None."""
         return dict(self.recurrent.items()).get(str(i))  # a ModuleDict itself has no get
 
     def _layer(
         self, x: torch.Tensor, te: torch.Tensor, layer: Synapses, own: Synapses | None
-    ) -> Hidden:
-        # (batch, time, channel) in memory: one matrix product serves the whole sequence.
+    ) -> LayerRecord:
+        # Memory is (batch, time, channel), so that one matrix product serves the whole sequence.
         synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
         if synaptic.dtype != te.dtype:
             raise ValueError(
@@ -169,56 +196,43 @@ class Network(nn.Module):
             )
         bias = layer.bias if own is None else layer.bias + own.bias
         feedback = None if own is None else own.weight
-        if self.config["context"] == "v*te":
-            spikes = celif(
-                synaptic, te, **self.neuron, backend=self.backend, bias=bias, weight_rec=feedback
-            )
-        else:
-            spikes = self._in_context(synaptic + bias[:, None], te, feedback)
-        return Hidden(synaptic, bias, spikes, feedback)
-
-    def _in_context(
-        self, current: torch.Tensor, te: torch.Tensor, feedback: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Spikes of a layer whose threshold has another context than V⊙TE."""
-        table = te[: current.shape[1], : current.shape[2]]
-        alpha, beta, theta0, width = self.neuron.values()
-        neuron, context = adaptive.neurons_in(self.config["context"], table, alpha, beta, theta0)
-        return adaptive.run(current, table, neuron, context, width, feedback, self.backend)
+        drive = Drive(synaptic, bias, feedback)
+        spikes = self.config.kind.spikes(drive, te, self.config.params, self.backend)
+        return LayerRecord(synaptic, bias, spikes, feedback)
 
     def _dropped(self, x: torch.Tensor) -> torch.Tensor:
-        p = self.config["dropout"]
+        p = self.config.dropout
         if p == 0:
             return x
-        if self.config["tied_dropout"]:
+        if self.config.tied_dropout:
             return x * F.dropout(torch.ones_like(x[..., :1]), p)
         return F.dropout(x, p)
 
     def read(self, spikes: torch.Tensor) -> torch.Tensor:
-        """Logits of the last spiking layer's ``spikes`` (batch, neuron, time)."""
-        if self.config["readout"] == "steps":
+        """Return the logits for ``spikes`` (batch, neuron, time) of the last spiking layer."""
+        if self.config.readout == "steps":
             return self.readout(spikes.transpose(1, 2)).transpose(1, 2)
-        if self.config["readout"] == "last":
+        if self.config.readout == "last":
             return self.readout(spikes[..., -1])
-        # Not mean: its gradient would be written out, transposed, for every step.
+        # Not mean(), whose gradient would be written out, transposed, for every step.
         return self._read_rates(spikes.sum(-1) / spikes.shape[-1])
 
     def _read_rates(self, rates: torch.Tensor) -> torch.Tensor:
-        return rates if self.config["readout"] == "spikes" else self.readout(rates)
+        return rates if self.config.readout == "spikes" else self.readout(rates)
 
     def _fuses(self) -> bool:
-        """Whether nobody wants to see or change what passes between the layers."""
-        if self.config["context"] != "v*te":
+        """Whether one fused pass may compute all layers, as nothing looks in between them."""
+        if not self.config.kind.fuses or self.config.context != CONTEXT:
             return False
         plain = all(type(each) is Synapses and not hooked(each) for each in self.spiking_layers)
         weight = self.spiking_layers[0].weight
-        # Under autocast a product has another type than its factors; the plain path refuses that.
+        # Under autocast a product has another type than its factors, which the plain path refuses.
         same = (weight[:1] @ weight[:1].t()).dtype == weight.dtype
         return plain and same and not len(self.recurrent) and fuses(self.backend, weight)
 
     def _fused(self, x: torch.Tensor) -> torch.Tensor:
-        x, p = self._ordered(x), self.config["dropout"] if self.training else 0.0
-        counts = self.config["readout"] in ("mean", "spikes")
+        x, p = self._ordered(x), self.config.dropout if self.training else 0.0
+        counts = self.config.readout in ("mean", "spikes")
         spikes = layers(
             self._dropped(x) if self.training else x,
             [layer.weight for layer in self.spiking_layers],
@@ -227,13 +241,16 @@ class Network(nn.Module):
             **self.neuron,
             backend=self.backend,
             dropout=p,
-            tied_dropout=self.config["tied_dropout"],
+            tied_dropout=self.config.tied_dropout,
             counts=counts,
         )
         return self._read_rates(spikes / x.shape[2]) if counts else self.read(spikes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits of ``x`` (batch, channel, time): (batch, classes), or with a time axis."""
+        """Return the logits (batch, classes) of ``x`` (batch, channel, time).
+
+        With ``readout="steps"`` they are (batch, classes, time).
+        """
         if self.watch is None and self._fuses():
             return self._fused(x)
         states = self.hidden_states(x)

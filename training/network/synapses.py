@@ -1,4 +1,4 @@
-"""Between the layers of a network: weights, and what a layer received and sent."""
+"""The weights between the layers of a network, and a record of what a layer received and sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class Hidden(NamedTuple):
-    """What one spiking layer received from below and sent, each (batch, neuron, time)."""
+class LayerRecord(NamedTuple):
+    """Currents and spikes of one spiking layer, each (batch, neuron, time)."""
 
     synaptic: torch.Tensor
     bias: torch.Tensor
@@ -19,7 +19,7 @@ class Hidden(NamedTuple):
 
     @property
     def current(self) -> torch.Tensor:
-        """Input current, with what the layer's own spikes and the bias add."""
+        """Input current, including the feedback of the layer's own spikes and the bias."""
         current = self.synaptic
         if self.weight_rec is not None:
             earlier = F.pad(self.spikes[..., :-1], (1, 0))
@@ -30,16 +30,17 @@ class Hidden(NamedTuple):
 class Synapses(nn.Linear):
     """A linear layer that leaves its bias to the neurons.
 
-    Added in their scan, neither the bias nor its gradient costs a pass over memory.
+    The neurons add the bias in their scan, so that neither the bias nor its gradient costs a pass
+    over memory.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The product alone."""
+        """Return the product without the bias."""
         return F.linear(x, self.weight)
 
 
 def hooked(layer: nn.Module) -> bool:
-    """Whether somebody looks at what passes through ``layer``, or changes it."""
+    """Whether ``layer`` has hooks, which see or change what passes through it."""
     hooks = (
         layer._forward_hooks, layer._forward_pre_hooks,
         layer._backward_hooks, layer._backward_pre_hooks,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 EXPONENT_MAX = 31
 """Values so small that they would need a larger exponent are rounded as if it were this one."""
@@ -39,7 +41,7 @@ def fake_quantise(
     that of ``largest``, where other weights share it, or of the largest weight.
     """
     e = exponent(float(weight.detach().abs().max()) if largest is None else largest, bits)
-    mantissa = torch.round(weight.detach() * 2.0**e)
+    mantissa = (weight.detach() * 2.0**e).round()
     if descale:
         return mantissa
     return weight + (mantissa * 2.0**-e - weight).detach()

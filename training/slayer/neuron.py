@@ -1,7 +1,7 @@
-"""The learnable CE-LIF neuron with SLAYER's conventions, for blocks.
+"""A layer of neurons with SLAYER's conventions, for blocks.
 
-It owns its temporal encoding and bias, quantises the weights of its synapses by a pre-hook,
-and tells in ``device_params`` what a device needs to know of it.
+The layer owns its temporal encoding and bias, quantises the weights of its synapses in a pre-hook,
+and lists in ``device_params`` what a device needs to know about it.
 """
 
 from __future__ import annotations
@@ -12,28 +12,32 @@ from typing import Any
 import torch
 from torch import nn
 
-from training.functional import ALPHA, BETA, THETA0, WIDTH, celif
+from training import neurons as neuron_kinds
+from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH
 from training.network import temporal_encoding
+from training.neurons.kind import Drive, NeuronParams
 from training.slayer import mantissa as scaling
 from training.support import checks
 
 
 class Neuron(nn.Module):
-    """A layer of CE-LIF neurons.
+    """A layer of neurons, CE-LIF unless ``kind`` says otherwise.
 
     Parameters
     ----------
     neurons
-        Number of neurons; of images, the number of channels, whose pixels share TE and bias.
+        Number of neurons; for images, the number of channels, whose pixels share TE and bias.
     steps
-        Longest sequence T.
-    alpha, beta, theta0, width
-        As in :func:`training.functional.celif`.
+        Length T of the longest sequence.
+    kind
+        Kind of the neurons, one of :data:`training.neurons.KINDS`.
+    alpha, beta, theta0, gamma, width
+        Constants of the neurons, as in :class:`training.Network`.
     te
-        ``"table"`` or ``"cosine"``, see :mod:`training.network.temporal_encoding`: the layer has
-        its own. Or one
-        to share with other layers, of at least ``neurons`` rows and ``steps`` columns: a table,
-        or the ``te`` of another neuron.
+        Temporal encoding of kinds that have one. ``"table"`` (the default) or ``"cosine"`` gives
+        the layer its own, see :mod:`training.network.temporal_encoding`. To share one with other
+        layers, pass a table or the ``te`` of another neuron, with at least ``neurons`` rows and
+        exactly ``steps`` columns.
     bias
         Whether each neuron has a learnable bias current.
     weight_bits
@@ -42,10 +46,10 @@ class Neuron(nn.Module):
         As in :func:`training.functional.celif`.
     """
 
-    # One, as a decay's mantissa: Loihi 2 has 12 bits for it. ``export.loihi2`` is where that
-    # stands, but the arrows do not lead from here to there.
+    # The mantissa of a decay of one: Loihi 2 has 12 bits for decays. ``export.loihi2`` is the home
+    # of that number, but this room must not import it.
     p_scale = 1 << 12
-    # SLAYER's blocks ask for it: our state starts afresh with every sequence.
+    # SLAYER's blocks read this; the state is reset at the start of every sequence.
     persistent_state = False
 
     def __init__(
@@ -53,9 +57,11 @@ class Neuron(nn.Module):
         neurons: int,
         steps: int,
         *,
+        kind: str = "celif",
         alpha: float = ALPHA,
         beta: float = BETA,
         theta0: float = THETA0,
+        gamma: float = GAMMA,
         width: float = WIDTH,
         te: str | nn.Parameter | temporal_encoding.Cosine | None = None,
         bias: bool = True,
@@ -63,7 +69,14 @@ class Neuron(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        if te is None or isinstance(te, str):
+        self.kind = neuron_kinds.find(kind)
+        if not self.kind.has_te:
+            if te is not None:
+                raise ValueError(
+                    f"te: expected none, because {kind} neurons have no temporal encoding; "
+                    "leave it out"
+                )
+        elif te is None or isinstance(te, str):
             te = temporal_encoding.start(te or "table", neurons, steps)
         elif len(te.shape) != 2 or te.shape[0] < neurons or te.shape[1] != steps:
             raise ValueError(
@@ -73,22 +86,31 @@ class Neuron(nn.Module):
         if not 2 <= weight_bits <= 8:
             raise ValueError(f"weight_bits: expected 2..8, got {weight_bits}")
         self.shape, self.num_neurons, self.steps = torch.Size([neurons]), neurons, steps
-        self.alpha = checks.scalar("alpha", alpha, 0, 1, open_high=True)
-        self.beta = checks.scalar("beta", beta, 0, 1, open_high=True)
-        self.theta0 = checks.scalar("theta0", theta0, -1e6, 1e6)
-        self.width = checks.scalar("width", width, 0, 1e6)
+        p = NeuronParams(alpha, beta, theta0, gamma, width).checked(self.kind)
+        self.alpha, self.beta, self.theta0, self.gamma = p.alpha, p.beta, p.theta0, p.gamma
+        self.width = p.width
         self.weight_bits, self.backend = weight_bits, backend
         self.te = te
         self.bias = nn.Parameter(torch.zeros(neurons)) if bias else None
 
     @property
     def te_table(self) -> torch.Tensor:
-        """The temporal encoding (neuron, step), differentiable in its parameters."""
+        """The temporal encoding (neuron, step), differentiable in its parameters.
+
+        It is zero for kinds of neurons that have none.
+        """
+        if self.te is None:
+            return torch.zeros(self.num_neurons, self.steps)
         return temporal_encoding.table(self.te)
+
+    @property
+    def params(self) -> NeuronParams:
+        """Constants of the neurons."""
+        return NeuronParams(self.alpha, self.beta, self.theta0, self.gamma, self.width)
 
     @classmethod
     def of(cls, owner: str, params: dict[str, Any], neurons: int | None = None) -> Neuron:
-        """The neurons of a block ``owner``, from its ``neuron_params``, which stay as they are."""
+        """Make the neurons of the block ``owner`` from its ``neuron_params``, left unchanged."""
         known = [name for name in inspect.signature(cls).parameters if name != "neurons"]
         required = {"steps": "the longest sequence"}
         if neurons is None:
@@ -109,17 +131,18 @@ class Neuron(nn.Module):
 
     @property
     def device_params(self) -> dict[str, Any]:
-        """What a device needs and no calibration changes; the rest is chosen at export."""
-        return {
-            "type": "CELIF",
-            "alphaMant": self._mantissa("alpha", self.alpha),
-            "betaMant": self._mantissa("beta", self.beta),
-            "wgtBits": self.weight_bits,
-        }
+        """Parameters that a device needs and no calibration changes, by SLAYER's convention.
+
+        All others are chosen at export.
+        """
+        decays = {"alphaMant": self._mantissa("alpha", self.alpha)}
+        if "beta" in self.kind.uses:
+            decays["betaMant"] = self._mantissa("beta", self.beta)
+        return {"type": self.kind.name.upper(), **decays, "wgtBits": self.weight_bits}
 
     def _mantissa(self, name: str, decay: float) -> int:
         mantissa = round(decay * self.p_scale)
-        if mantissa == self.p_scale:  # no decay at all, which is another neuron
+        if mantissa == self.p_scale:  # without any decay it would be another neuron
             raise ValueError(
                 f"{name}: expected at most {1 - 0.5 / self.p_scale:.5f} on a device, got {decay}; "
                 "use a faster decay"
@@ -129,23 +152,22 @@ class Neuron(nn.Module):
     def quantize_weight(
         self, weight: torch.Tensor, descale: bool = False, largest: float | None = None
     ) -> torch.Tensor:
-        """Pre-hook of the synapse: weights on the grid that export will use."""
+        """Round weights to the grid that export will use; the pre-hook of the synapse."""
         return scaling.fake_quantise(weight, self.weight_bits, descale, largest)
 
     def forward(self, x: torch.Tensor, weight_rec: torch.Tensor | None = None) -> torch.Tensor:
-        """Spikes of synaptic input (batch, neuron, time) or (batch, channel, row, column, time).
+        """Return the spikes for a synaptic input, in its shape.
 
-        ``weight_rec`` (to, from) feeds the spikes of each step back into the next.
+        The input is (batch, neuron, time) or (batch, channel, row, column, time). ``weight_rec``
+        (to, from) feeds the spikes of each step back into the next.
         """
         if x.ndim == 5:
-            # To the scan, the pixels of a channel are samples: all have its TE and bias.
+            # The scan treats the pixels of a channel as samples, which all have its TE and bias.
             batch, channels, height, width, steps = x.shape
             pixels = x.permute(0, 2, 3, 1, 4).reshape(-1, channels, steps)
             spikes = self(pixels).reshape(batch, height, width, channels, steps)
             self.shape = torch.Size([channels, height, width])
             return spikes.permute(0, 3, 1, 2, 4)
-        checks.sequence("CELIF input", x, self.num_neurons, self.steps)
-        p = (self.alpha, self.beta, self.theta0, self.width)
-        return celif(
-            x, self.te_table, *p, backend=self.backend, bias=self.bias, weight_rec=weight_rec
-        )
+        checks.sequence(f"{self.kind.name.upper()} input", x, self.num_neurons, self.steps)
+        te = self.te_table if self.te is not None else self.te_table.to(x)
+        return self.kind.spikes(Drive(x, self.bias, weight_rec), te, self.params, self.backend)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def scalar(name: str, value: object, low: float, high: float, *, open_high: bool = False) -> float:
     """Return ``value`` as a float inside the range, or raise a ValueError that says why not."""
     bracket = ")" if open_high else "]"
     expected = f"{name}: expected one number in [{low:g}, {high:g}{bracket}"
-    if isinstance(value, (torch.Tensor, np.ndarray, list, tuple)) and np.ndim(value) > 0:
+    if np.ndim(value) > 0:  # type: ignore[arg-type]
         raise ValueError(
             f"{expected}, got {type(value).__name__} of several values; "
             "a value per neuron is not supported: use one layer per value"
@@ -31,6 +35,8 @@ def sequence(
 
     With ``dtype``, that of a network's parameters, also of the same type.
     """
+    import torch  # here, so that the checks of plain numbers need none
+
     if not isinstance(x, torch.Tensor):
         convert = "from_numpy" if isinstance(x, np.ndarray) else "as_tensor"
         raise ValueError(
@@ -51,7 +57,7 @@ def sequence(
         raise ValueError(f"{name}: expected at least one sample, got shape {tuple(x.shape)}")
     if not 1 <= x.shape[2] <= steps:
         raise ValueError(
-            f"{name}: expected 1..{steps} time steps, as the TE table has, "
+            f"{name}: expected 1..{steps} time steps, as the layer was built for, "
             f"got {x.shape[2]}; shorten the sample or build the network with steps={x.shape[2]}"
         )
     if not x.is_floating_point():
@@ -65,6 +71,8 @@ def sequence(
 
 def whole_steps(name: str, value: object, count: int, longest: int) -> torch.Tensor:
     """Steps, one for all or one for each of ``count``, as a tensor of whole numbers."""
+    import torch
+
     steps = torch.as_tensor(value).detach().float()
     fits = steps.ndim == 0 or steps.shape == (count,)
     if not fits or (steps != steps.floor()).any() or not 0 <= steps.min() <= steps.max() <= longest:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from training.tasks.digits import digits
-from training.tasks.mnist import download, mnist
+from training.tasks.bundled_digits import digits
+from training.tasks.mnist_files import download, mnist
 from training.tasks.objective import CLASS, STEPS, VALUE, Objective, require_classes
 from training.tasks.own_data import from_arrays, from_dataset
 from training.tasks.synthetic import adding, copy_memory

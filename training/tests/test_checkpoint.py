@@ -98,7 +98,7 @@ def test_code_in_a_file_is_not_executed(tmp_path):
 
 def test_form_that_save_does_not_write_never_reaches_torch(net, tmp_path, monkeypatch):
     path = tmp_path / "old.pt"
-    content = {"celif": 1, "network": net.config, "weights": net.state_dict()}
+    content = {"celif": 1, "network": net.config.plain(), "weights": net.state_dict()}
     torch.save(content, path, _use_new_zipfile_serialization=False)
     monkeypatch.setattr(torch, "load", None)
     with pytest.raises(CheckpointError, match="found another or half a file"):

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from training.functional import ALPHA, BACKENDS, BETA, THETA0, WIDTH, celif
-from training.kernels import compiled
+from training.support import compiled
 from training.tests.cases import inputs
 
 

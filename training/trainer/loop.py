@@ -271,19 +271,19 @@ def _require_fit(net: nn.Module, task: Task) -> None:
             raise ValueError(f"task {task.name}: expected samples in {name}, got none")
     if not isinstance(net, Network):
         return
-    if (net.in_features, net.config["classes"]) != (task.channels, task.classes):
+    if (net.in_features, net.config.classes) != (task.channels, task.classes):
         raise ValueError(
             f"network: expected {task.channels} inputs and {task.classes} classes for task "
-            f"{task.name}, got {net.in_features} and {net.config['classes']}"
+            f"{task.name}, got {net.in_features} and {net.config.classes}"
         )
     if task.steps > net.steps:
         raise ValueError(
             f"network: expected steps ≥ {task.steps} for task {task.name}, got {net.steps}"
         )
-    if (net.config["readout"] == "steps") != (task.objective.readout == "steps"):
+    if (net.config.readout == "steps") != (task.objective.readout == "steps"):
         raise ValueError(
             f"network readout: expected {task.objective.readout!r} for task {task.name}, got "
-            f"{net.config['readout']!r}"
+            f"{net.config.readout!r}"
         )
 
 

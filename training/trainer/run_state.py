@@ -24,7 +24,7 @@ Content = dict[str, Any]
 def about(run: Trainer[Any]) -> Content:
     """What makes a run that run."""
     return {
-        "network": getattr(run.net, "config", None),
+        "network": checkpoint.plain_config(run.net),
         "task": run.task.name,
         "recipe": asdict(run.recipe),
         "processes": run.group.size,
@@ -75,7 +75,8 @@ def _require_same_run(run: Trainer[Any], path: Path, content: Content) -> None:
     theirs["recipe"] = asdict(Recipe(**content["recipe"]))
     if content["kind"] == type(run.net).__name__ in checkpoint.BUILDERS:
         with torch.random.fork_rng(devices=[]):
-            theirs["network"] = checkpoint.BUILDERS[content["kind"]](**content["network"]).config
+            built = checkpoint.BUILDERS[content["kind"]](**content["network"])
+        theirs["network"] = checkpoint.plain_config(built)
     for name in ("network", "task", "recipe"):
         if theirs[name] != ours[name]:
             raise ValueError(

@@ -6,6 +6,7 @@ as the time allows.
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import torch
 from torch import nn
 
 from celif.experiments.machinery.runs import Trained, train
-from training.kernels import compiled
+from training.support import compiled
 from training.support.atomic import atomic_file
 from training.tasks import Split, Task
 from training.tasks.task import WHOLE, Batch
@@ -76,7 +77,7 @@ def one_thread() -> Iterator[None]:
     """Torch and the compiled kernels on one thread, so that processor time is time that passed."""
     both: list[tuple[Any, int]] = [(torch, torch.get_num_threads())]
     if compiled.AVAILABLE:
-        both.append((compiled.numba, compiled.threads()))
+        both.append((importlib.import_module("numba"), compiled.threads()))
     for library, _ in both:
         library.set_num_threads(1)
     try:

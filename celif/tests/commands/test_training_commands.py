@@ -18,7 +18,7 @@ from celif.commands import training as training_commands
 from celif.tests.run_command import answer, run_celif
 from export import quantize
 from training import checkpoint, tasks, trainer
-from training.tasks import mnist
+from training.tasks import mnist_files
 from training.trainer import presets
 
 SMALL = ("--epochs", 1, "--hidden", "6")
@@ -41,7 +41,7 @@ def test_resumed_run_keeps_its_own_options(tmp_path: Path, end_of: Any) -> None:
     again = answer("train", "--out", tmp_path, "--resume")
     assert again == whole
     assert whole["recipe"]["augment"] == "shift"
-    assert checkpoint.load(tmp_path / "last.pt").config["dropout"] == 0.3
+    assert checkpoint.load(tmp_path / "last.pt").config.dropout == 0.3
     other = end_of("train", "--out", tmp_path, "--resume", "--lr", 0.1)
     assert other.code == 2
     assert "expected the same recipe as the run began with, {'lr': 0.005}, got {'lr': 0.1}" in (
@@ -113,7 +113,7 @@ def test_preset_brings_task_network_and_recipe(
     assert said["checkpoint"] == "runs/copy-100/last.pt"
     assert said["recipe"]["lr"] == presets.get("copy-100").recipe.lr
     net = checkpoint.load(tmp_path / said["checkpoint"])
-    assert (net.config["beta"], net.config["readout"]) == (0.99, "steps")
+    assert (net.config.beta, net.config.readout) == (0.99, "steps")
     measured = answer("evaluate", tmp_path / said["checkpoint"], "--samples", 20)
     assert (measured["task"], measured["samples"]) == ("copy-100", 20)
     assert 0 <= measured["recall"] < 0.5
@@ -136,7 +136,7 @@ def test_download_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert asked == []
     answer("train", *options, "--resume", "--download")
     assert asked == [tmp_path]
-    assert mnist.MIRROR.startswith("https://")
+    assert mnist_files.MIRROR.startswith("https://")
 
 
 @pytest.mark.skipif(

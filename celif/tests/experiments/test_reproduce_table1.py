@@ -16,7 +16,7 @@ from celif.experiments.machinery.budget import Portion, one_thread, spend
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
 from training import tasks
-from training.kernels import compiled
+from training.support import compiled
 from training.trainer.loop import start
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe

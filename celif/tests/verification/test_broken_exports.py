@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from celif.verification import verify
+from celif import verify
 from celif.verification.file_check import differences
 from celif.verification.verify import Verification
 from export import read_netx, simulate, to_netx

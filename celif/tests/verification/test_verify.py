@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from celif.verification import verify
+from celif import verify
 from celif.verification.gap import measure_gap
 from export import FixedNetwork, read_netx, simulate, to_netx
 from hw_tests import ladder

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from celif import Verification
-from celif.verification import verify
+from celif import Verification, verify
 from export import quantize, to_netx
 from training import Network
 

@@ -8,7 +8,7 @@ import pytest
 from export import simulate
 from export.twin import sums
 from hw_tests.networks.random_nets import random_network
-from training.kernels import compiled
+from training.support import compiled
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.6, 1.0])

@@ -8,33 +8,38 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from lava.magma.core.decorator import implements, requires, tag
-from lava.magma.core.model.py.ports import PyInPort, PyOutPort
+from lava.magma.core.model.py.ports import PyOutPort
 from lava.magma.core.model.py.type import LavaPyType
-from lava.magma.core.resources import CPU
-from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
-from export.loihi2 import DECAY_ONE
+from export.loihi2 import (
+    BIAS_EXP_BITS,
+    BIAS_MANT_BITS,
+    DECAY_BITS,
+    DECAY_ONE,
+    STATE_BITS,
+    TE_BITS_MAX,
+)
 from export.steps import celif
 from lava_procs.processes.celif.process import CELIF
-from lava_procs.sampled import SampledModel
+from lava_procs.sampled import FIXED, FLOAT, FixedSums, FloatSums, SampledModel, model_of
 from training import dynamics
 
 
 class AbstractCELIFModel(SampledModel):
-    """What does not depend on the arithmetic."""
+    """The part that does not depend on the arithmetic."""
 
-    te: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=16)
-    te_wave: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=16)
-    te_phase: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    te: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=TE_BITS_MAX)
+    te_wave: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=TE_BITS_MAX)
+    te_phase: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
     te_exp: np.ndarray = LavaPyType(np.ndarray, np.int64)
-    alpha_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=12)
-    beta_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=12)
-    theta0_int: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    alpha_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=DECAY_BITS)
+    beta_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=DECAY_BITS)
+    theta0_int: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
     fraction_bits: np.ndarray = LavaPyType(np.ndarray, np.int64)
     weight_exp: np.ndarray = LavaPyType(np.ndarray, np.int64)
-    bias_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=13)
-    bias_exp: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=3)
+    bias_mant: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=BIAS_MANT_BITS)
+    bias_exp: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=BIAS_EXP_BITS)
+    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int8, precision=1)
     v: np.ndarray
     theta: np.ndarray
     s: np.ndarray
@@ -44,7 +49,7 @@ class AbstractCELIFModel(SampledModel):
         raise NotImplementedError
 
     def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
-        """Θ, V and S after step k."""
+        """Return Θ, V and S after step k."""
         raise NotImplementedError
 
     def begin(self) -> None:
@@ -61,14 +66,10 @@ class AbstractCELIFModel(SampledModel):
         self.probe.write((sample, k), v=self.v, theta=self.theta, s=self.s)
 
 
-@implements(proc=CELIF, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("floating_pt")
-class PyCELIFModelFloat(AbstractCELIFModel):
-    """float32, bit for bit what PyTorch computes with the dequantised parameters."""
+@model_of(CELIF, FLOAT)
+class PyCELIFModelFloat(FloatSums, AbstractCELIFModel):
+    """Computes in float32, bit for bit what PyTorch computes with the dequantised parameters."""
 
-    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
-    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int8, precision=1)
     v: np.ndarray = LavaPyType(np.ndarray, np.float32)
     theta: np.ndarray = LavaPyType(np.ndarray, np.float32)
     s: np.ndarray = LavaPyType(np.ndarray, bool)
@@ -93,16 +94,12 @@ class PyCELIFModelFloat(AbstractCELIFModel):
         return dynamics.step(x, te, state, self.p, np.greater_equal)
 
 
-@implements(proc=CELIF, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("fixed_pt", "bit_accurate_loihi")
-class PyCELIFModelFixed(AbstractCELIFModel):
-    """Integers as Loihi has them, in 64 bits on the way."""
+@model_of(CELIF, FIXED)
+class PyCELIFModelFixed(FixedSums, AbstractCELIFModel):
+    """Computes in Loihi's integers, with 64 bits for intermediate results."""
 
-    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=24)
-    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int8, precision=1)
-    v: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
-    theta: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    v: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
+    theta: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
     s: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=1)
 
     def load(self) -> np.ndarray:

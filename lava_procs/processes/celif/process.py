@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from lava.magma.core.process.ports.ports import InPort, OutPort
-from lava.magma.core.process.process import AbstractProcess, LogConfig
-from lava.magma.core.process.variable import Var
 from numpy.typing import ArrayLike
 
 from export import ModelError
-from export.loihi2 import PACKED_BITS, TE_BITS_MAX
-from export.model.network import CelifLayer
+from export.loihi2 import PACKED_BITS, TE_BITS_MAX, WEIGHT_BITS
+from export.model.network import CelifLayer, Layer
 from export.model.te import DENSE, CosineTable, Form
-from lava_procs.clock import Clock
+from lava_procs.sampled import SampledProcess, Timing, per_row
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def _one_or_each(value: ArrayLike) -> Var:
-    """A Var of one value for all neurons, or of one each."""
-    values = np.atleast_1d(value)
-    return Var(shape=values.shape, init=values)
-
-
-class CELIF(AbstractProcess):
+class CELIF(SampledProcess):
     """A layer of CE-LIF neurons.
 
-    Integers (``fixed_pt``, see :mod:`export.steps.celif`) or the float32 that they stand for
-    (``floating_pt``, see :mod:`training.dynamics`).
+    One model computes in integers (``fixed_pt``, see :mod:`export.steps.celif`), the other in the
+    float32 values that the integers stand for (``floating_pt``, see :mod:`training.dynamics`).
 
     Parameters
     ----------
@@ -52,28 +46,20 @@ class CELIF(AbstractProcess):
     bias_mant, bias_exp
         Bias, one mantissa for all neurons or one each, and its exponent, in units of
         2^−fraction_bits.
-    lag, steps, period
-        Time index, see :mod:`lava_procs.clock`; ``steps`` defaults to TE's, ``period`` to
-        ``steps``.
-    ignore_first
-        Discard what arrives at k = 0: for a layer after a shifted block, whose first input is
-        zero by construction.
-    dense_exp
-        The float model divides its input by 2^dense_exp. netx synapses hold weights twice their
-        mantissas with ``weight_exp=-1``, which Lava's float Dense ignores.
-    probe
-        Prefix of trace files, see :mod:`lava_procs.probes`.
+    steps
+        Steps of a sample; by default those of ``te``, which may not be fewer.
+    timing
+        See :class:`lava_procs.sampled.Timing`.
 
     Notes
     -----
-    Vars: ``v`` (before the reset), ``theta``, ``s`` and the parameters. ``te`` is what is kept: a
-    table (N, columns), bytes of two mantissas each, or a cosine's phase increments (N,), which
-    come with ``te_wave`` and the accumulator ``te_phase``; these are single zeros otherwise.
+    The Vars are ``v`` (before the reset), ``theta``, ``s`` and the parameters. ``te`` holds what is
+    stored: a table (N, columns), bytes of two mantissas each, or a cosine's phase increments (N,),
+    which come with ``te_wave`` and the accumulator ``te_phase``; these are single zeros otherwise.
     Parameters that are set while running take effect with the next sample.
     """
 
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
+    layer_type: ClassVar[type[Layer]] = CelifLayer
 
     def __init__(
         self,
@@ -89,93 +75,51 @@ class CELIF(AbstractProcess):
         te_form: Form = DENSE,
         bias_mant: ArrayLike = 0,
         bias_exp: int = 0,
-        lag: int = 1,
         steps: int | None = None,
-        period: int | None = None,
-        ignore_first: bool = False,
-        dense_exp: int = 0,
-        probe: str | None = None,
-        name: str | None = None,
-        log_config: LogConfig | None = None,
+        **timing: Unpack[Timing],
     ):
-        owner = name or "CELIF"
-        if len(shape) != 1 or shape[0] < 1:
-            raise ModelError(f"{owner} shape: expected (neurons,), got {tuple(shape)}")
-        neurons = int(shape[0])
-        bias = np.asarray(bias_mant)
-        # Checks every range; the synapse is not ours, so its weight is a stand-in.
-        layer = CelifLayer(
-            name=owner,
-            weight=np.zeros((neurons, 1), np.int64),
-            lag=1,
-            delay_shift=False,
+        registers: dict[str, Any] = {
+            "te_exp": te_exp,
+            "alpha_mant": alpha_mant,
+            "beta_mant": beta_mant,
+            "theta0_int": theta0_int,
+            "fraction_bits": fraction_bits,
+            "weight_exp": weight_exp,
+            "bias_mant": per_row(bias_mant, shape[0] if shape else 0),
+            "bias_exp": bias_exp,
+        }
+        layer = self.checked(
+            shape,
+            timing.get("name"),
             te=np.asarray(te),
-            te_exp=te_exp,
             te_bits=PACKED_BITS if te_form.encoding == "packed" else TE_BITS_MAX,
             te_form=te_form,
-            weight_exp=weight_exp,
-            weight_bits=8,
-            fraction_bits=fraction_bits,
-            alpha_mant=alpha_mant,
-            beta_mant=beta_mant,
-            theta0_int=theta0_int,
-            bias_mant=np.full(neurons, bias) if bias.ndim == 0 else bias,
-            bias_exp=bias_exp,
+            weight_bits=WEIGHT_BITS,
+            **registers,
         )
         table_steps = layer.te.shape[1]
         steps = table_steps if steps is None else steps
         if steps > table_steps:
             raise ModelError(
-                f"{owner} steps: expected at most {table_steps}, the steps of its TE table, "
+                f"{layer.name} steps: expected at most {table_steps}, the steps of its TE table, "
                 f"got {steps}"
             )
-        if dense_exp < 0:
-            raise ModelError(f"{owner} dense_exp: expected 0 or more, got {dense_exp}")
-        super().__init__(
-            shape=(neurons,),
-            clock=Clock(lag, steps, steps if period is None else period),
-            ignore_first=ignore_first,
-            dense_exp=dense_exp,
-            te_form=te_form,
-            probe=probe,
-            name=name,
-            log_config=log_config,
+        super().__init__(shape=shape, steps=steps, te_form=te_form, **timing)
+        self.states("v", "theta", "s")
+        self.registers(te=te_form.stored(layer.te), **registers)
+        cosine = te_form.wave if isinstance(te_form, CosineTable) else None
+        self.registers(
+            te_wave=0 if cosine is None else cosine,
+            te_phase=0 if cosine is None else np.zeros(self.shape, np.int64),
         )
-        self.shape = (neurons,)
-        self.a_in = InPort(shape=self.shape)
-        self.s_out = OutPort(shape=self.shape)
-        self.v = Var(shape=self.shape, init=0)
-        self.theta = Var(shape=self.shape, init=0)
-        self.s = Var(shape=self.shape, init=0)
-        stored = te_form.stored(layer.te)
-        self.te = Var(shape=stored.shape, init=stored)
-        cosine = isinstance(te_form, CosineTable)
-        wave = te_form.wave if isinstance(te_form, CosineTable) else np.zeros(1, np.int64)
-        self.te_wave = Var(shape=wave.shape, init=wave)
-        self.te_phase = Var(shape=self.shape if cosine else (1,), init=0)
-        self.bias_mant = Var(shape=self.shape, init=layer.bias_mant)
-        # Arrays of one, although scalars: Lava's get hangs on a model's Python floats.
-        self.te_exp = _one_or_each(te_exp)
-        self.alpha_mant = Var(shape=(1,), init=alpha_mant)
-        self.beta_mant = Var(shape=(1,), init=beta_mant)
-        self.theta0_int = Var(shape=(1,), init=theta0_int)
-        self.fraction_bits = Var(shape=(1,), init=fraction_bits)
-        self.weight_exp = _one_or_each(weight_exp)
-        self.bias_exp = Var(shape=(1,), init=bias_exp)
 
     @classmethod
-    def from_layer(cls, layer: CelifLayer, **timing: Any) -> CELIF:
-        """The neurons of a layer of a netx file.
-
-        ``timing`` are the arguments that a layer does not know, or overrides of those that it
-        does: steps, period, ignore_first, dense_exp, probe, lag, name.
-        """
-
+    def layer_fields(cls, layer: CelifLayer) -> dict[str, Any]:
         def per_neuron(value: int | np.ndarray) -> int | np.ndarray:
             # In a convolution, what a channel has is for all of its pixels.
             return layer.per_neuron(value) if isinstance(value, np.ndarray) else value
 
-        fields = {
+        return {
             "te": layer.per_neuron(layer.te),
             "te_exp": per_neuron(layer.te_exp),
             "te_form": layer.te_form.repeated(layer.positions),
@@ -187,7 +131,4 @@ class CELIF(AbstractProcess):
             "weight_exp": per_neuron(layer.weight_exp) + layer.input_exp - layer.sum_right_shift,
             "bias_mant": layer.per_neuron(layer.bias_mant),
             "bias_exp": layer.bias_exp,
-            "lag": layer.lag,
-            "name": layer.name,
         }
-        return cls(shape=(layer.neurons,), **{**fields, **timing})

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from lava.magma.core.process.ports.ports import InPort, OutPort
-from lava.magma.core.process.process import AbstractProcess, LogConfig
-from lava.magma.core.process.variable import Var
+from lava.magma.core.process.process import AbstractProcess
+from lava.proc.lif.process import LIFReset
+from numpy.typing import ArrayLike
 
-from export.model.network import CubaLayer
+from export.loihi2 import CURRENT_SHIFT
+from export.model.network import CubaLayer, Layer
 from lava_procs.clock import Clock
+from lava_procs.sampled import SampledProcess, Timing, per_row
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-class CUBA(AbstractProcess):
+class CUBA(SampledProcess):
     """Lava's stock LIF, silent between samples; within a sample the two are the same.
 
     A stock LIF cannot be silenced: what it fires after the last step of a sample would reach the
@@ -21,55 +25,53 @@ class CUBA(AbstractProcess):
 
     Parameters
     ----------
-    layer
-        Decays, threshold and biases.
-    steps, period, lag
-        Time index, see :mod:`lava_procs.clock`.
-    dense_exp
-        The float model divides its input by 2^dense_exp, rounding down, as a synapse does in
-        fixed point.
-    probe
-        Prefix of trace files, see :mod:`lava_procs.probes`.
+    shape
+        ``(neurons,)``.
+    du, dv, vth, bias_mant
+        Decays, threshold and biases as Lava's LIF takes them; one bias for all neurons, or one
+        each.
+    steps
+        Steps of a sample.
+    timing
+        See :class:`lava_procs.sampled.Timing`. The float model rounds down what it divides by
+        2^dense_exp, as a synapse does in fixed point.
 
     Notes
     -----
-    Vars: ``u``, ``v`` (before the reset) and ``s``; ``du``, ``dv``, ``vth`` and ``bias_mant`` as
-    Lava's LIF has them. It computes in integers in both arithmetics: so does SLAYER.
+    The Vars are ``u``, ``v`` (before the reset), ``s`` and the parameters. Both models compute in
+    integers, as SLAYER does.
     """
 
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
+    layer_type: ClassVar[type[Layer]] = CubaLayer
 
     def __init__(
         self,
         *,
-        layer: CubaLayer,
+        shape: tuple[int, ...],
+        du: int,
+        dv: int,
+        vth: int,
         steps: int,
-        period: int | None = None,
-        lag: int | None = None,
-        dense_exp: int = 0,
-        probe: str | None = None,
-        name: str | None = None,
-        log_config: LogConfig | None = None,
+        bias_mant: ArrayLike = 0,
+        **timing: Unpack[Timing],
     ):
-        lag = layer.lag if lag is None else lag
-        super().__init__(
+        bias = per_row(bias_mant, shape[0] if shape else 0)
+        self.checked(shape, timing.get("name"), du=du, dv=dv, vth=vth, bias_mant=bias)
+        super().__init__(shape=shape, steps=steps, **timing)
+        self.states("u", "v", "s")
+        self.registers(du=du, dv=dv, vth=vth, bias_mant=bias)
+
+    @classmethod
+    def layer_fields(cls, layer: CubaLayer) -> dict[str, Any]:
+        bias = layer.per_neuron(layer.bias_mant)
+        return {"du": layer.du, "dv": layer.dv, "vth": layer.vth, "bias_mant": bias}
+
+    @classmethod
+    def stock(cls, layer: CubaLayer, clock: Clock) -> AbstractProcess:
+        return LIFReset(
             shape=(layer.neurons,),
-            clock=Clock(lag, steps, steps if period is None else period),
-            ignore_first=False,
-            dense_exp=dense_exp,
-            probe=probe,
-            name=name or layer.name,
-            log_config=log_config,
+            bias_exp=CURRENT_SHIFT,
+            reset_interval=clock.period,
+            reset_offset=clock.lag + 1,
+            **cls.layer_fields(layer),
         )
-        self.shape = (layer.neurons,)
-        self.a_in = InPort(shape=self.shape)
-        self.s_out = OutPort(shape=self.shape)
-        self.u = Var(shape=self.shape, init=0)
-        self.v = Var(shape=self.shape, init=0)
-        self.s = Var(shape=self.shape, init=0)
-        self.du = Var(shape=(1,), init=layer.du)
-        self.dv = Var(shape=(1,), init=layer.dv)
-        self.vth = Var(shape=(1,), init=layer.vth)
-        bias = layer.per_neuron(np.asarray(layer.bias_mant))
-        self.bias_mant = Var(shape=self.shape, init=bias)

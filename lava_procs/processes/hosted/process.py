@@ -24,9 +24,10 @@ from lava.proc.graded.process import GradedVec
 
 from export.loihi2 import STATE_BITS
 from lava_procs.processes.sign_extend.process import Signed
+from lava_procs.sampled import DeletableProcess
 
 
-class Hosted(AbstractProcess):
+class Hosted(DeletableProcess):
     """A layer's neurons, with the way to them and back.
 
     Parameters
@@ -38,9 +39,6 @@ class Hosted(AbstractProcess):
     returns
         Whether the neurons' spikes go back to the chip.
     """
-
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
 
     def __init__(self, *, neuron: AbstractProcess, adapters: Any, returns: bool):
         super().__init__(name=neuron.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lava.lib.dl.netx.blocks.models import AbstractPyBlockModel
 from lava.magma.core.decorator import implements, tag
 from lava.magma.core.process.ports.ports import InPort, OutPort
@@ -11,12 +9,13 @@ from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 from export.model.layer import Layer
+from lava_procs.sampled import DeletableProcess
 from lava_procs.synapse_choice import Synapse
 
 _REVERSED = [2, 1, 0]
 
 
-class Block(AbstractProcess):
+class Block(DeletableProcess):
     """Wires a layer's parts; outside, images are (width, height, channel) as in lava-dl.
 
     Parameters
@@ -30,9 +29,6 @@ class Block(AbstractProcess):
     output_message_bits
         Of what it sends; 0 for spikes.
     """
-
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
 
     def __init__(
         self,

@@ -17,25 +17,19 @@ from lava.lib.dl.netx.blocks.models import AbstractPyBlockModel
 from lava.magma.core.decorator import implements, tag
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
-from lava.proc.lif.process import LIFReset
 
 from export import FixedNetwork, ModelError, read_netx
-from export.loihi2 import CURRENT_SHIFT, MESSAGE_BITS_MAX
-from export.model.network import CubaLayer, Layer, ReadoutLayer, SigmaDeltaLayer
+from export.model.layer import Layer
 from export.netx.synapses import PAIRS
 from lava_procs.clock import Clock, clocks
 from lava_procs.netx_kind import is_ours
-from lava_procs.processes.celif.process import CELIF
-from lava_procs.processes.cuba.process import CUBA
+from lava_procs.neuron_processes import process_for
 from lava_procs.processes.layer.process import Block, connect
-from lava_procs.processes.readout.process import Readout
-from lava_procs.processes.sigma_delta.process import SigmaDelta
+from lava_procs.sampled import DeletableProcess
 from lava_procs.synapse_choice import input_synapse, own_synapse
 
-SUM_BITS = 32
 
-
-class Network(hdf5.Network):
+class Network(DeletableProcess, hdf5.Network):
     """The network of a netx file, stock or with CE-LIF layers.
 
     Parameters
@@ -75,9 +69,6 @@ class Network(hdf5.Network):
     clocks
         Of the layers of a file of ours, in order.
     """
-
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
 
     def __init__(
         self,
@@ -155,7 +146,7 @@ class Network(hdf5.Network):
                 if len(blocks) > 1:
                     connect(blocks[-2], blocks[-1])
                 lines.append(self._line(layer))
-            bits = _message_bits(layer)
+            bits = process_for(layer).message_bits
         self.net_str = "\n".join(lines)
         return blocks
 
@@ -190,45 +181,28 @@ class Network(hdf5.Network):
         if layer.weight_rec is not None:
             own = own_synapse(layer, self.sparse_fc_layer, fixed_only=self._stock)
         neuron = self._neuron(i, layer, synapse.dense_exp)
-        bits = _message_bits(layer)
+        bits = process_for(layer).message_bits
         return Block(layer=layer, synapse=synapse, own=own, neuron=neuron, output_message_bits=bits)
 
     def _neuron(self, i: int, layer: Layer, dense_exp: int) -> AbstractProcess:
-        clock = self.clocks[i]
-        if isinstance(layer, CubaLayer) and self._stock:
-            return LIFReset(
-                shape=(layer.neurons,),
-                du=layer.du,
-                dv=layer.dv,
-                vth=layer.vth,
-                bias_mant=layer.per_neuron(layer.bias_mant),
-                bias_exp=CURRENT_SHIFT,
-                reset_interval=clock.period,
-                reset_offset=clock.lag + 1,
-            )
-        timing: dict[str, Any] = {
-            "lag": clock.lag,
-            "steps": clock.steps,
-            "period": clock.period,
-            "dense_exp": dense_exp,
-            "probe": None if self._probe is None else f"{self._probe}{i}",
-        }
-        if isinstance(layer, CubaLayer):
-            return CUBA(layer=layer, **timing)
-        if isinstance(layer, SigmaDeltaLayer):
-            return SigmaDelta(layer=layer, **timing)
+        """Build the neurons of layer i."""
         assert self.fixed is not None
-        # What a stock LIF fires after a sample's end, a shift would take into the next sample.
+        clock, kind = self.clocks[i], process_for(layer)
+        stock = kind.stock(layer, clock) if self._stock else None
+        if stock is not None:
+            return stock
+        # A shift would take what a stock LIF fires after a sample's end into the next sample.
         before = self.fixed.all_layers[i - 1] if i else None
-        timing["ignore_first"] = self._stock and before is not None and before.delay_shift
-        kind = Readout if isinstance(layer, ReadoutLayer) else CELIF
-        process = kind.from_layer(layer, **timing)  # type: ignore[arg-type]
+        process = kind.from_layer(
+            layer,
+            lag=clock.lag,
+            steps=clock.steps,
+            period=clock.period,
+            ignore_first=self._stock and before is not None and before.delay_shift,
+            dense_exp=dense_exp,
+            probe=None if self._probe is None else f"{self._probe}{i}",
+        )
         return process if self._host is None else self._host(process)
-
-
-def _message_bits(layer: Layer) -> int:
-    """Of what a layer sends; 0 for spikes."""
-    return {ReadoutLayer: SUM_BITS, SigmaDeltaLayer: MESSAGE_BITS_MAX}.get(type(layer), 0)
 
 
 @implements(proc=Network, protocol=LoihiProtocol)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from lava.magma.core.decorator import implements, requires, tag
 from lava.magma.core.model.py.ports import PyInPort, PyOutPort
 from lava.magma.core.model.py.type import LavaPyType
-from lava.magma.core.resources import CPU
-from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
+from export.loihi2 import SUM_BITS
 from lava_procs.processes.readout.process import Readout
-from lava_procs.sampled import SampledModel
+from lava_procs.sampled import FIXED, FLOAT, FloatSums, SampledModel, model_of
 
 
 class AbstractReadoutModel(SampledModel):
-    """What does not depend on the arithmetic."""
+    """The part that does not depend on the arithmetic."""
 
     acc: np.ndarray
     bias: np.ndarray
 
     def contribution(self, arrived: np.ndarray) -> np.ndarray:
-        """What a step adds."""
+        """Return what a step adds."""
         return arrived + self.bias
 
     def begin(self) -> None:
@@ -35,13 +33,10 @@ class AbstractReadoutModel(SampledModel):
             self.probe.write((sample,), sum=self.acc)
 
 
-@implements(proc=Readout, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("floating_pt")
-class PyReadoutModelFloat(AbstractReadoutModel):
+@model_of(Readout, FLOAT)
+class PyReadoutModelFloat(FloatSums, AbstractReadoutModel):
     """float64, which holds the integers exactly."""
 
-    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
     s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, float)
     acc: np.ndarray = LavaPyType(np.ndarray, float)
     bias: np.ndarray = LavaPyType(np.ndarray, float)
@@ -50,13 +45,11 @@ class PyReadoutModelFloat(AbstractReadoutModel):
         return np.ldexp(arrived, -self.proc_params["dense_exp"]) + self.bias
 
 
-@implements(proc=Readout, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("fixed_pt", "bit_accurate_loihi")
+@model_of(Readout, FIXED)
 class PyReadoutModelFixed(AbstractReadoutModel):
     """int32; that no sum can leave it is checked when a network is made."""
 
-    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=32)
-    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32, precision=32)
-    acc: np.ndarray = LavaPyType(np.ndarray, np.int32, precision=32)
-    bias: np.ndarray = LavaPyType(np.ndarray, np.int32, precision=32)
+    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=SUM_BITS)
+    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32, precision=SUM_BITS)
+    acc: np.ndarray = LavaPyType(np.ndarray, np.int32, precision=SUM_BITS)
+    bias: np.ndarray = LavaPyType(np.ndarray, np.int32, precision=SUM_BITS)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from lava.magma.core.decorator import implements, requires, tag
 from lava.magma.core.model.py.model import PyLoihiProcessModel
 from lava.magma.core.model.py.ports import PyInPort
 from lava.magma.core.model.py.type import LavaPyType
-from lava.magma.core.resources import CPU
-from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 from lava_procs.clock import Clock
 from lava_procs.probes import Probe
 from lava_procs.processes.recorder.process import Recorder
+from lava_procs.sampled import FIXED, FLOAT, model_of
 
 
-@implements(proc=Recorder, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("floating_pt", "fixed_pt", "bit_accurate_loihi")
+@model_of(Recorder, FLOAT + FIXED)
 class PyRecorderModel(PyLoihiProcessModel):
-    """Arithmetic is the sender's; this one only writes."""
+    """Writes what arrives; the arithmetic is the sender's."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
 
@@ -30,7 +26,7 @@ class PyRecorderModel(PyLoihiProcessModel):
         self.probe = Probe(proc_params["probe"])
 
     def run_spk(self) -> None:
-        """One time step."""
+        """Run one time step."""
         arrived = self.a_in.recv()
         now = self.clock.at(self.time_step)
         if now is not None:

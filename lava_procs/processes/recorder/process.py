@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lava.magma.core.process.ports.ports import InPort
-from lava.magma.core.process.process import AbstractProcess, LogConfig
+from lava.magma.core.process.process import LogConfig
 
 from lava_procs.clock import Clock
+from lava_procs.sampled import DeletableProcess
 
 
-class Recorder(AbstractProcess):
+class Recorder(DeletableProcess):
     """Writes its input at every step of every sample to the probe's ``s``.
 
     Parameters
@@ -22,9 +21,6 @@ class Recorder(AbstractProcess):
     probe
         Prefix of trace files, see :mod:`lava_procs.probes`.
     """
-
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
 
     def __init__(
         self,

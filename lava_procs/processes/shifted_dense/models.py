@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
-from lava.magma.core.decorator import implements, requires, tag
 from lava.magma.core.model.py.model import PyLoihiProcessModel
 from lava.magma.core.model.py.ports import PyInPort, PyOutPort
 from lava.magma.core.model.py.type import LavaPyType
-from lava.magma.core.resources import CPU
-from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
+from export.loihi2 import DELAY_BITS, MESSAGE_BITS_FIELD, STATE_BITS, WEIGHT_BITS
 from lava_procs.processes.shifted_dense.process import Synapses
+from lava_procs.sampled import FIXED, FLOAT, model_of
 
 
 class AbstractSynapsesModel(PyLoihiProcessModel):
-    """What does not depend on the arithmetic."""
+    """The part that does not depend on the arithmetic."""
 
-    weights: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=8)
-    delays: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=6)
+    weights: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=WEIGHT_BITS)
+    delays: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=DELAY_BITS)
     exp: np.ndarray = LavaPyType(np.ndarray, np.int64)
-    num_message_bits: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=5)
+    num_message_bits: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=MESSAGE_BITS_FIELD)
     history: np.ndarray = LavaPyType(np.ndarray, np.int64)
     a_out: PyOutPort
     s_in: PyInPort
     a_buff: np.ndarray
 
     def shifted(self, sums: np.ndarray) -> np.ndarray:
-        """What the sums become on their way out."""
+        """Return the sums as they leave the synapses."""
         raise NotImplementedError
 
     def run_spk(self) -> None:
@@ -41,11 +40,9 @@ class AbstractSynapsesModel(PyLoihiProcessModel):
         self.a_buff = self.shifted(self.weights @ due)
 
 
-@implements(proc=Synapses, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("floating_pt")
+@model_of(Synapses, FLOAT)
 class PySynapsesModelFloat(AbstractSynapsesModel):
-    """float64, which holds the integers exactly."""
+    """Computes in float64, which holds the integers exactly."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, float)
@@ -55,15 +52,13 @@ class PySynapsesModelFloat(AbstractSynapsesModel):
         return np.ldexp(sums.astype(float), self.exp + self.proc_params["dense_exp"])
 
 
-@implements(proc=Synapses, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("fixed_pt", "bit_accurate_loihi")
+@model_of(Synapses, FIXED)
 class PySynapsesModelFixed(AbstractSynapsesModel):
-    """Integers; that no sum can leave 32 bits is checked when a network is made."""
+    """Computes in integers; a network is only built if no sum can leave 32 bits."""
 
-    s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=24)
-    a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32, precision=24)
-    a_buff: np.ndarray = LavaPyType(np.ndarray, np.int32, precision=24)
+    s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=STATE_BITS)
+    a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32, precision=STATE_BITS)
+    a_buff: np.ndarray = LavaPyType(np.ndarray, np.int32, precision=STATE_BITS)
 
     def shifted(self, sums: np.ndarray) -> np.ndarray:
         return sums << self.exp if self.exp[0] > 0 else sums >> -self.exp

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from lava.magma.core.process.ports.ports import InPort, OutPort
-from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.process.variable import Var
 
+from lava_procs.sampled import DeletableProcess
 
-class Synapses(AbstractProcess):
+
+class Synapses(DeletableProcess):
     """A matrix of weights, whose inputs may be late and whose sums are shifted.
 
     Lava's float Dense ignores its exponent, and its DelayDense rounds the sums of each delay apart.
@@ -28,9 +27,6 @@ class Synapses(AbstractProcess):
     num_message_bits
         0 for spikes, as in Lava: anything but 0 counts as 1.
     """
-
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
 
     def __init__(
         self,

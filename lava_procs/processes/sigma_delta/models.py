@@ -2,57 +2,43 @@
 
 from __future__ import annotations
 
-import numpy as np
-from lava.magma.core.decorator import implements, requires, tag
-from lava.magma.core.model.py.ports import PyInPort, PyOutPort
-from lava.magma.core.model.py.type import LavaPyType
-from lava.magma.core.resources import CPU
-from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
+from typing import ClassVar
 
+import numpy as np
+from lava.magma.core.model.py.ports import PyOutPort
+from lava.magma.core.model.py.type import LavaPyType
+
+from export.loihi2 import STATE_BITS, SUM_BITS
 from export.steps import sigma_delta
 from lava_procs.processes.sigma_delta.process import SigmaDelta
-from lava_procs.sampled import WholeSums
+from lava_procs.sampled import FIXED, FLOAT, FixedSums, FloatSums, IntegerModel, model_of
 
 
-class AbstractSigmaDeltaModel(WholeSums):
+class AbstractSigmaDeltaModel(IntegerModel):
     """The integer step, whatever the synapses compute in."""
 
-    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32, precision=24)
-    sigma: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=32)
-    act: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=32)
-    residue: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=32)
-    s: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=24)
+    s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32, precision=STATE_BITS)
+    sigma: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=SUM_BITS)
+    act: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=SUM_BITS)
+    residue: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=SUM_BITS)
+    s: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
     shift: np.ndarray = LavaPyType(np.ndarray, np.int64)
-    vth: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=32)
-    bias: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=32)
+    vth: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=SUM_BITS)
+    bias: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=SUM_BITS)
 
-    def begin(self) -> None:
-        self.sigma[:], self.act[:], self.residue[:], self.s[:] = 0, 0, 0, 0
-        self.p = sigma_delta.SigmaDeltaParams(self.shift, self.bias, self.vth)
+    step = staticmethod(sigma_delta.step)
+    state_type = sigma_delta.SigmaDeltaState
+    traced: ClassVar[dict[str, str]] = {"v": "sigma", "s": "s"}
 
-    def advance(self, arrived: np.ndarray, k: int) -> np.ndarray:
-        state = sigma_delta.SigmaDeltaState(self.sigma, self.act, self.residue, self.s)
-        new = sigma_delta.step(self.whole(arrived), state, self.p)
-        self.sigma, self.act, self.residue, self.s = new
-        return self.s
-
-    def record(self, sample: int, k: int) -> None:
-        self.probe.write((sample, k), v=self.sigma, s=self.s)
+    def parameters(self) -> sigma_delta.SigmaDeltaParams:
+        return sigma_delta.SigmaDeltaParams(self.shift, self.bias, self.vth)
 
 
-@implements(proc=SigmaDelta, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("floating_pt")
-class PySigmaDeltaModelFloat(AbstractSigmaDeltaModel):
+@model_of(SigmaDelta, FLOAT)
+class PySigmaDeltaModelFloat(FloatSums, AbstractSigmaDeltaModel):
     """Behind float synapses, whose sums are whole numbers, too."""
 
-    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
 
-
-@implements(proc=SigmaDelta, protocol=LoihiProtocol)
-@requires(CPU)
-@tag("fixed_pt", "bit_accurate_loihi")
-class PySigmaDeltaModelFixed(AbstractSigmaDeltaModel):
+@model_of(SigmaDelta, FIXED)
+class PySigmaDeltaModelFixed(FixedSums, AbstractSigmaDeltaModel):
     """Behind fixed-point synapses."""
-
-    a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=24)

@@ -2,63 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lava.magma.core.process.ports.ports import InPort, OutPort
-from lava.magma.core.process.process import AbstractProcess, LogConfig
-from lava.magma.core.process.variable import Var
+from numpy.typing import ArrayLike
 
-from export.model.network import SigmaDeltaLayer
-from lava_procs.clock import Clock
+from export.loihi2 import MESSAGE_BITS_MAX
+from export.model.network import Layer, SigmaDeltaLayer
+from lava_procs.sampled import SampledProcess, Timing, per_row
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-class SigmaDelta(AbstractProcess):
-    """Lava's stock SigmaDelta, which starts afresh with every sample and is silent between them.
+class SigmaDelta(SampledProcess):
+    """Lava's stock SigmaDelta, which starts every sample from zero and is silent between them.
 
     Parameters
     ----------
-    layer, steps, period, lag, dense_exp, probe
-        As in :class:`lava_procs.processes.cuba.process.CUBA`.
+    shape
+        ``(neurons,)``.
+    vth, bias_mant
+        Threshold and biases as SLAYER exports them; one bias for all neurons, or one each.
+    input_exp
+        An input of m stands for m · 2^−input_exp; 0 for spikes.
+    steps
+        Steps of a sample.
+    timing
+        See :class:`lava_procs.sampled.Timing`.
 
     Notes
     -----
-    Vars: ``sigma``, ``act``, ``residue`` and the message ``s``; ``shift`` of the synaptic sum,
-    ``vth`` and ``bias`` in the state's unit, see :mod:`export.steps.sigma_delta`.
+    The Vars are ``sigma``, ``act``, ``residue`` and the message ``s``, then ``shift`` of the
+    synaptic sum, ``vth`` and ``bias`` in the state's unit, see :mod:`export.steps.sigma_delta`.
     """
 
-    # Lava stops a Process when it is deleted, also one whose arguments were refused.
-    _runtime: Any = None
+    layer_type: ClassVar[type[Layer]] = SigmaDeltaLayer
+    message_bits: ClassVar[int] = MESSAGE_BITS_MAX
 
     def __init__(
         self,
         *,
-        layer: SigmaDeltaLayer,
+        shape: tuple[int, ...],
+        vth: int,
         steps: int,
-        period: int | None = None,
-        lag: int | None = None,
-        dense_exp: int = 0,
-        probe: str | None = None,
-        name: str | None = None,
-        log_config: LogConfig | None = None,
+        bias_mant: ArrayLike = 0,
+        input_exp: int = 0,
+        **timing: Unpack[Timing],
     ):
-        lag = layer.lag if lag is None else lag
-        super().__init__(
-            shape=(layer.neurons,),
-            clock=Clock(lag, steps, steps if period is None else period),
-            ignore_first=False,
-            dense_exp=dense_exp,
-            probe=probe,
-            name=name or layer.name,
-            log_config=log_config,
-        )
-        self.shape = (layer.neurons,)
-        self.a_in = InPort(shape=self.shape)
-        self.s_out = OutPort(shape=self.shape)
-        self.sigma = Var(shape=self.shape, init=0)
-        self.act = Var(shape=self.shape, init=0)
-        self.residue = Var(shape=self.shape, init=0)
-        self.s = Var(shape=self.shape, init=0)
-        p = layer.params
-        self.shift = Var(shape=(1,), init=p.shift)
-        self.vth = Var(shape=(1,), init=p.vth)
-        self.bias = Var(shape=self.shape, init=p.bias)
+        fields = {"vth": vth, "bias_mant": per_row(bias_mant, shape[0] if shape else 0)}
+        layer = self.checked(shape, timing.get("name"), input_exp=input_exp, **fields)
+        super().__init__(shape=shape, steps=steps, **timing)
+        self.states("sigma", "act", "residue", "s")
+        self.registers(**layer.params._asdict())
+
+    @classmethod
+    def layer_fields(cls, layer: SigmaDeltaLayer) -> dict[str, Any]:
+        bias = layer.per_neuron(layer.bias_mant)
+        return {"vth": layer.vth, "bias_mant": bias, "input_exp": layer.input_exp}

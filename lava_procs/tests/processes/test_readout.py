@@ -45,7 +45,7 @@ def test_ignore_first_discards_what_arrives_at_step_zero():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"shape": ()}, r"shape: expected \(classes,\), got \(\)"),
+        ({"shape": ()}, r"shape: expected \(neurons,\), got \(\)"),
         ({"bias": [1, 2]}, "bias: expected 3 values, one per neuron, got 2"),
         ({"steps": 0}, "steps: expected 1 or more, got 0"),
     ],

@@ -86,7 +86,7 @@ COMPILE = """
 import os, sys
 from triton.compiler import ASTSource, compile
 import triton.language as tl
-from training import gpu
+from training.kernels import gpu
 kinds = {"flags_ptr": "*u8", "neurons": "i32", "steps": "i32"}
 options = {"num_warps": 1, "enable_fp_fusion": gpu.FUSION}
 for name in ("_forward", "_backward"):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training.functional import celif
-from training.kernels import compiled
+from training.support import compiled
 
 needs_numba = pytest.mark.skipif(not compiled.AVAILABLE, reason="needs numba")
 

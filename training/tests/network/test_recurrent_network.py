@@ -50,7 +50,7 @@ def test_recurrent_network_has_the_papers_number_of_parameters(hidden, parameter
 )
 def test_recurrent_names_the_layers(hidden, recurrent, expected):
     net = Network(2, hidden, 3, 20, recurrent=recurrent)
-    assert net.config["recurrent"] == expected
+    assert list(net.config.recurrent) == expected
     assert [net.recurrent_layer(i) is not None for i in range(len(hidden))] == expected
     assert Network(**net.config).num_parameters == net.num_parameters
 

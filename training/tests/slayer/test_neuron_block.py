@@ -138,7 +138,7 @@ REFUSED = {
     "steps": ({"neuron_params": {"alpha": 0.5}}, r"expected 'steps', .*got only \['alpha'\]; add"),
     "unknown": (
         {"neuron_params": {"threshold": 0.5}},
-        "neuron_params: expected steps, alpha, beta, .* got 'threshold'; leave it out",
+        "neuron_params: expected steps, kind, alpha, beta, .* got 'threshold'; leave it out",
     ),
     "beta": ({"neuron_params": {"steps": 4, "beta": 1}}, r"beta: expected .*\[0, 1\), got 1"),
     "bits": (

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
-from training import Network, checkpoint, trainer
+from training import Network, checkpoint
 from training.tasks import Split, Task
 from training.tests.kernels.bursts import (
     RECIPE,
@@ -20,7 +20,7 @@ from training.tests.kernels.bursts import (
     weights,
 )
 from training.tests.test_checkpoint import VERSION_1
-from training.trainer.loop import BEST, LAST, METRICS, Progress, Recipe, Trainer, evaluate, start
+from training.trainer import BEST, LAST, METRICS, Progress, Recipe, Trainer, evaluate, loop, start
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_checkpoints_in_an_epoch_come_by_the_clock(task, tmp_path, monkeypatch):
 )
 def test_patience_ends_a_run_that_gets_no_better(task, tmp_path, monkeypatch, scores, epochs):
     given = iter(scores)
-    monkeypatch.setattr(trainer, "evaluate", lambda net, split, **options: next(given))
+    monkeypatch.setattr(loop, "evaluate", lambda net, split, **options: next(given))
     recipe = replace(RECIPE, epochs=5, patience=2)
     run = train(task, tmp_path, recipe)
     assert len(run.history) == epochs
@@ -179,7 +179,7 @@ def test_finished_run_is_not_trained_again(task, tmp_path):
 )
 def test_best_and_last_checkpoints_are_what_they_say(task, tmp_path, monkeypatch, scores, best):
     given, seen = iter(scores), []
-    monkeypatch.setattr(trainer, "evaluate", lambda net, split, **options: next(given))
+    monkeypatch.setattr(loop, "evaluate", lambda net, split, **options: next(given))
     run = Trainer(start(task, (6, 5), RECIPE), task, RECIPE, tmp_path)
     run.report = lambda p: seen.append(weights(run.net)) if p.validation is not None else None
     run.run()
@@ -202,7 +202,7 @@ def test_metrics_say_what_was_trained_and_how_it_went(task, tmp_path):
     assert [int(row["epoch"]) for row in rows] == [1, 2, 3]
     assert [float(row["validation"]) for row in rows] == [h["validation"] for h in run.history]
     config = json.loads((tmp_path / "config.json").read_text())
-    assert config["network"] == run.net.config
+    assert config["network"] == run.net.config.plain()
     assert config["recipe"] == asdict(RECIPE)
     assert config["machine"]["versions"]["torch"] == torch.__version__.split("+")[0]
     assert set(config["machine"]) >= {"commit", "cpu", "python", "date"}
@@ -237,7 +237,7 @@ def test_progress_counts_epochs_and_steps(task, tmp_path):
 
 def test_looking_at_firing_rates_changes_nothing(task, tmp_path, monkeypatch):
     seen = train(task, tmp_path / "seen")
-    monkeypatch.setattr(trainer, "look", lambda net, x, tally: None)
+    monkeypatch.setattr(loop, "look", lambda net, x, tally: None)
     unseen = train(task, tmp_path / "unseen")
     assert seen.history[0]["rates"]
     assert not unseen.history[0]["rates"]

@@ -1,6 +1,6 @@
 """What it costs to look: a run in Lava without probes, with spikes, with all of the state.
 
-    python -m benchmarks.speed.probes [--quick] [--json]
+    python -m benchmarks.speed.probe_cost [--quick] [--json]
 
 The cases are taken in turn, so the ratios hold on a busy machine too.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.speed.machine import describe
+from benchmarks.provenance import describe
 from benchmarks.speed.timing import Case, interleave
 from export import FixedNetwork
 from hw_tests.networks.random_nets import random_network
@@ -24,7 +24,7 @@ from lava_procs import run
 
 
 @dataclass(frozen=True)
-class Size:
+class RunSize:
     """Of the network and of the run: long enough for the start to matter little."""
 
     widths: tuple[int, ...] = (64, 152, 152)
@@ -33,10 +33,10 @@ class Size:
     repetitions: int = 7
 
 
-QUICK = Size((8, 6), 40, 2, 2)
+QUICK = RunSize((8, 6), 40, 2, 2)
 
 
-def cases(net: FixedNetwork, x: np.ndarray, size: Size) -> list[Case]:
+def cases(net: FixedNetwork, x: np.ndarray, size: RunSize) -> list[Case]:
     """The ways to look, cheapest first."""
     probes: dict[str, dict[str, Any]] = {
         "logits only": {"trace": False},
@@ -50,7 +50,7 @@ def cases(net: FixedNetwork, x: np.ndarray, size: Size) -> list[Case]:
     ]
 
 
-def measure(size: Size) -> dict[str, Any]:
+def measure(size: RunSize) -> dict[str, Any]:
     """Seconds of each way, and what it costs beyond the cheapest, for a step and a value."""
     rng = np.random.default_rng(0)
     net = random_network(rng, size.widths, size.steps)
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small; the figures say nothing")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    size = QUICK if arguments.quick else Size()
+    size = QUICK if arguments.quick else RunSize()
     found = measure(size)
     if arguments.json:
         print(json.dumps({"machine": describe(), "probes": found}, indent=1))

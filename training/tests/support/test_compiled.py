@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.kernels import compiled
+from training.support import compiled
 
 _prange = compiled.parallel_range()
 ROOT = Path(compiled.__file__).resolve().parents[2]

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
+import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-try:
-    import numba
-    import numba.extending
-except ImportError:  # the plain step serves instead; functional.py says so
-    numba = None  # type: ignore[assignment]
+AVAILABLE = importlib.util.find_spec("numba") is not None
+"""Whether numba is installed; without it the plain step serves, and functional.py says so."""
 
-AVAILABLE = numba is not None
-
+_waiting: list[Callable[[Any], object]] = []
+"""What to tell numba once it is imported, which only a kernel does: it takes half a second."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 KERNEL_SOURCES = (
+    "training/support/compiled.py",
     "training/kernels",
     "training/dynamics.py",
     "export/steps",
@@ -35,6 +35,24 @@ KERNEL_SOURCES = (
     "export/loihi2.py",
 )
 """Files, and folders of files, whose functions and constants kernels are compiled from."""
+
+
+@functools.lru_cache(maxsize=1)
+def _numba() -> Any:
+    """Import numba and tell it what kernels may call."""
+    numba = importlib.import_module("numba")
+    importlib.import_module("numba.extending")
+    for register in _waiting:
+        register(numba)
+    return numba
+
+
+def _tell(register: Callable[[Any], object]) -> None:
+    """Call ``register`` with numba, now or once it is imported."""
+    if _numba.cache_info().currsize:
+        register(_numba())
+    elif AVAILABLE:
+        _waiting.append(register)
 
 
 def source_files(root: Path = _ROOT) -> list[Path]:
@@ -49,7 +67,7 @@ def source_files(root: Path = _ROOT) -> list[Path]:
 @functools.lru_cache(maxsize=1)
 def cache_key(root: Path = _ROOT) -> str:
     """Hash the sources of all kernels, with their paths, and the version of numba."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(_numba().__version__.encode())
     for path in source_files(root):
         content = hashlib.sha256(path.read_bytes()).digest()
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + content)
@@ -74,7 +92,8 @@ def jitable(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Kernels compile it without fastmath, which would change bits.
     """
-    return numba.extending.register_jitable(function) if AVAILABLE else function
+    _tell(lambda numba: numba.extending.register_jitable(function))
+    return function
 
 
 def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -85,8 +104,7 @@ def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        if AVAILABLE:
-            numba.extending.overload(plain, strict=False)(lambda *types: function)
+        _tell(lambda numba: numba.extending.overload(plain, strict=False)(lambda *types: function))
         return function
 
     return decorate
@@ -98,7 +116,7 @@ def kernel() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if not AVAILABLE:
             return function
-        folder = _cache_folder()
+        numba, folder = _numba(), _cache_folder()
         config: Any = numba.config
         users = config.CACHE_DIR
         config.CACHE_DIR = str(folder)
@@ -113,9 +131,9 @@ def kernel() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def parallel_range() -> Any:
     """Return ``numba.prange``, or ``range`` without numba."""
-    return numba.prange if AVAILABLE else range
+    return _numba().prange if AVAILABLE else range
 
 
 def threads() -> int:
     """Return the number of threads that a kernel runs on."""
-    return numba.get_num_threads() if AVAILABLE else 1
+    return _numba().get_num_threads() if AVAILABLE else 1

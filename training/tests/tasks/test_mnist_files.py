@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from training import Network, tasks
-from training.tasks import mnist
+from training.tasks import mnist_files
 from training.trainer.loop import Recipe, start
 
 
@@ -33,7 +33,7 @@ def files(rng: np.random.Generator) -> dict[str, bytes]:
 
 @pytest.fixture
 def data(files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(mnist, "VALIDATION", 2)
+    monkeypatch.setattr(mnist_files, "VALIDATION", 2)
     folder = tmp_path / "MNIST" / "raw"
     folder.mkdir(parents=True)
     for name, content in files.items():
@@ -102,9 +102,9 @@ def mirror(files, tmp_path, monkeypatch) -> Path:
         packed = gzip.compress(content, mtime=0)
         (folder / f"{name}.gz").write_bytes(packed)
         sums[name] = hashlib.md5(packed, usedforsecurity=False).hexdigest()
-    monkeypatch.setattr(mnist, "MIRROR", folder.as_uri())
-    monkeypatch.setattr(mnist, "FILES", sums)
-    monkeypatch.setattr(mnist, "VALIDATION", 2)
+    monkeypatch.setattr(mnist_files, "MIRROR", folder.as_uri())
+    monkeypatch.setattr(mnist_files, "FILES", sums)
+    monkeypatch.setattr(mnist_files, "VALIDATION", 2)
     return folder
 
 

@@ -1,6 +1,6 @@
 """How near the attack comes to the certificate's bounds, in several regimes: a table in markdown.
 
-``python -m benchmarks.studies.certificate`` makes the second table of docs/certificate.md. Each
+``python -m benchmarks.studies.certificate_gap`` makes the second table of docs/certificate.md. Each
 row is a
 network of random integers with two layers and T steps, attacked as ``celif inspect --attack`` does.
 The bound without unrolling, a box of V and Θ that is carried from step to step (depth 0), shows

@@ -1,0 +1,27 @@
+"""The table of neuron kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from export import ModelError
+from export.model.layer import Layer
+from lava_procs.neuron_processes import PROCESSES, process_for
+
+
+def subclasses(kind: type[Layer]) -> set[type[Layer]]:
+    found = set(kind.__subclasses__())
+    return found.union(*map(subclasses, found))
+
+
+def test_every_kind_of_layer_has_a_process():
+    kinds = {layer.kind for layer in subclasses(Layer) if layer.kind}
+    assert {"CELIF", "CUBA", "READOUT", "SDNN"} <= kinds
+    assert kinds == set(PROCESSES)
+
+
+def test_layer_without_a_process_is_refused_by_name():
+    layer = Layer(name="layer 3", weight=np.ones((2, 2), int), lag=1, delay_shift=False)
+    with pytest.raises(ModelError, match=r"layer 3 neuron: expected one of CELIF, .* got ''"):
+        process_for(layer)
