@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import Any
 
 # As the celif command does: torch's and numba's threads take turns, and waiting must not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -15,9 +16,8 @@ import pytest
 with contextlib.suppress(ImportError):
     import lava.magma.runtime.runtime  # noqa: F401
 
-from hw_tests.backends import TARGETS
-from hw_tests.chip import use_loihi, why_no_loihi2
-from hw_tests.ladder import RUNGS
+from hw_tests.backends import TARGETS, no_loihi2
+from hw_tests.ladder import RUNGS, Rung
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,13 +35,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    names = ("host", "partition", "board", "generation", "hybrid")
-    use_loihi(**{name: config.getoption(f"--{name}") for name in names})
     if "loihi2" in asked_targets(config):
         try:
-            why_no_loihi2()
+            no_loihi2(asked_chip(config))
         except (ValueError, ImportError) as error:
             raise pytest.UsageError(str(error)) from None
+
+
+def asked_chip(config: pytest.Config) -> Any:
+    """The Loihi 2 that the command line describes; None where Lava is not installed."""
+    try:
+        from lava_procs import Loihi
+    except ImportError:
+        return None
+    names = ("host", "partition", "board", "generation", "hybrid")
+    return Loihi(**{name: config.getoption(f"--{name}") for name in names})
+
+
+def asked_rungs(config: pytest.Config) -> list[Rung]:
+    """The rungs of the ladder, with the chip of the command line."""
+    if "loihi2" not in asked_targets(config) or (chip := asked_chip(config)) is None:
+        return list(RUNGS)
+    return [rung.on(chip) for rung in RUNGS]
 
 
 def asked_targets(config: pytest.Config) -> list[str]:
@@ -56,7 +71,7 @@ def asked_targets(config: pytest.Config) -> list[str]:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     targets = asked_targets(config)
     lines = [f"ladder: targets {', '.join(targets)}"]
-    for rung in RUNGS:
+    for rung in asked_rungs(config):
         reason = rung.why_not(targets)
         lines.append(f"  rung {rung.number}  {rung.compared}: {reason or 'runs'}")
     return lines
@@ -72,3 +87,9 @@ def rng() -> np.random.Generator:
 def targets(request: pytest.FixtureRequest) -> list[str]:
     """Targets given on the command line."""
     return asked_targets(request.config)
+
+
+@pytest.fixture
+def rungs(request: pytest.FixtureRequest) -> list[Rung]:
+    """The ladder, with the chip of the command line."""
+    return asked_rungs(request.config)

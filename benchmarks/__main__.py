@@ -23,6 +23,7 @@ from rich.console import Console
 from benchmarks import provenance
 from benchmarks.speed import (
     deployment,
+    doors,
     growth,
     lava_step,
     parity,
@@ -36,7 +37,7 @@ from training.kernels.pool import keep_freed_memory
 from training.support.atomic import atomic_file
 
 progress = Console(stderr=True, highlight=False)
-PARTS = ("products", "peers", "memory", "deployment", "growth", "lava")
+PARTS = ("doors", "products", "peers", "memory", "deployment", "growth", "lava")
 
 
 def _say(line: str) -> None:
@@ -94,6 +95,10 @@ def main(
     try:
         _say("parity: fused kernel and reference, twin and step")
         parity.check()
+        if "doors" in chosen:
+            _say("doors: celif --help, imports")
+            results["doors"] = doors.measure(1 if quick else 5)
+            tables.show_doors(results["doors"], not quick)
         if "products" in chosen:
             results["products"] = products.measure(large, repetitions, _say)
             tables.show_products(results["products"], large, not quick)

@@ -19,7 +19,7 @@ from training.trainer import presets
 from training.trainer.recipe import Recipe
 
 CURVE = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
-"""Epochs whose validation is shown, beside the last."""
+"""Epochs whose validation is shown, in addition to the last."""
 
 
 @dataclass(frozen=True)

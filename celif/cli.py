@@ -1,62 +1,76 @@
 """The ``celif`` command.
 
-Exit codes: 0 all is well, 1 a difference or a missed promise, 2 bad input or setup, 3 the run
-failed, 4 incomplete; :mod:`celif.exits` has the whole table. Tables and progress go to
-standard error; ``--json`` prints one JSON document to standard output.
+Each command has a module of its own in :mod:`celif.commands`, which is imported when the command
+is called. Results go to standard output, progress and warnings to standard error; with ``--json``
+standard output holds one JSON document and nothing else. :mod:`celif.exits` lists the exit codes.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib import metadata
-from typing import Annotated
+from importlib import import_module, metadata
+from typing import Annotated, Any
 
 # Two pools of threads, torch's and numba's, take turns; a waiting one must not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import typer
+from typer.core import TyperGroup
 
 from celif import console as console
 from celif import exits
-from celif.commands.card import card
-from celif.commands.chip import fit, golden
-from celif.commands.demo import demo
-from celif.commands.doctor import doctor
-from celif.commands.exporting import export, inspect
-from celif.commands.finetune import finetune
-from celif.commands.reproduce import reproduce
-from celif.commands.running import run, simulate
-from celif.commands.training import evaluate, train
-from celif.commands.verifying import report, verify
 
-COMMANDS = (
-    demo,
-    train,
-    finetune,
-    evaluate,
-    export,
-    inspect,
-    verify,
-    report,
-    simulate,
-    run,
-    fit,
-    golden,
-    card,
-    reproduce,
-    doctor,
-)
-"""In the order in which ``celif --help`` lists them."""
+COMMANDS = {
+    "demo": "Train, export, run in Lava and verify a small network, in about a minute.",
+    "train": "Train a network; write checkpoints and metrics to a folder.",
+    "finetune": "Continue a float checkpoint with quantisation-aware training.",
+    "evaluate": "Measure the test accuracy of checkpoints and netx files.",
+    "export": "Export a checkpoint to a netx file.",
+    "inspect": "Show what a netx file holds, after checking all of it.",
+    "verify": "Compare a netx file with its checkpoint, rung by rung.",
+    "report": "Verify a netx file and write an HTML page about it, with figures.",
+    "simulate": "Run a netx file in the batched integer simulator.",
+    "run": "Run a netx file in Lava, on this CPU or on a Loihi 2.",
+    "fit": "Place a netx file on a chip's cores; estimate energy and time.",
+    "golden": "Write the bring-up kit of a netx file, or check results against one.",
+    "card": "Measure a model and print its model card in Markdown.",
+    "reproduce": "Run an experiment of the paper and compare the numbers.",
+    "doctor": "Check this machine: what works, and how to mend what does not.",
+}
+"""Every command and its summary, in the order in which ``celif --help`` lists them."""
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class LazyGroup(TyperGroup):
+    """A group that lists its commands by their summaries and imports one when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command as typer does, then load what stands behind it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if command is None else load(str(name)), rest
+
+
+def load(name: str) -> Any:
+    """Import a command's module and build the command."""
+    module = import_module(f"celif.commands.{name}")
+    alone = typer.Typer(add_completion=False, context_settings=HELP)
+    # A blank line between two examples is what keeps them on lines of their own.
+    examples = "\n\n".join(["Examples:", *(f"$ {line}" for line in module.EXAMPLES)])
+    alone.command(name, epilog=examples)(getattr(module, name))
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
+    cls=LazyGroup,
+    context_settings=HELP,
     epilog=exits.EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in COMMANDS:
-    app.command()(command)
+for _name, _summary in COMMANDS.items():
+    app.command(_name, help=_summary)(lambda: None)
 
 
 def _show_version(wanted: bool) -> None:
@@ -66,7 +80,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def version() -> str:
-    """Version of what is installed; unknown where celif is only a folder on the path."""
+    """Return the installed version; unknown where celif is only a folder on the path."""
     try:
         return metadata.version("celif-lava")
     except metadata.PackageNotFoundError:
@@ -80,11 +94,11 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """From a CE-LIF network in PyTorch to Intel's Loihi, through Lava."""
+    """Take a CE-LIF network from PyTorch to Intel's Loihi 2, through Lava."""
 
 
 def main() -> None:
-    """Run a command and exit with its code; what the user can mend ends in one line."""
+    """Run a command and exit with its code; errors that a user can mend end in one line."""
     try:
         app()
     except Exception as error:

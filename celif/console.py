@@ -1,14 +1,16 @@
-"""What the commands show: lines, tables and progress bars, all on standard error.
+"""What the commands show: results on standard output, notes and progress on standard error.
 
 Rich reads ``[…]`` as markup, so whatever comes from outside (paths, names, errors) is escaped.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -18,33 +20,49 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
-from export import ExportReport
-from training import trainer
+if TYPE_CHECKING:
+    from training import trainer
 
-# Notices go to standard error, so that --json owns standard output.
+
+class ResultConsole(Console):
+    """Standard output, which a reader such as ``head`` may close early."""
+
+    def on_broken_pipe(self) -> None:
+        """Drop the rest of the output and let the command end with its own exit code."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+results = ResultConsole(highlight=False, emoji=False)
+"""Results; silent with ``--json``, when standard output holds the JSON document alone."""
+
 console = Console(stderr=True, highlight=False, emoji=False)
+"""Notes, warnings and progress."""
 
 
 def say(line: str) -> None:
-    """Print a line as it is, whatever its length: paths and commands in it can be copied."""
+    """Print a line of the result; it is not wrapped, so that paths in it can be copied."""
+    results.print(escape(line), soft_wrap=True)
+
+
+def note(line: str) -> None:
+    """Print a line about the work that is not part of the result."""
     console.print(escape(line), soft_wrap=True)
 
 
 def notice(line: str) -> None:
-    """Print a line for who waits; nothing without a terminal."""
+    """Print a note if somebody is watching, that is on a terminal only."""
     if console.is_terminal:
-        say(line)
+        note(line)
 
 
 def warn(line: str) -> None:
-    """Print a line that the user should not miss."""
+    """Print a warning."""
     console.print(f"[yellow]warning:[/] {escape(line)}", soft_wrap=True)
 
 
 def fail(line: str) -> None:
-    """Print why the command ends."""
+    """Print why the command failed."""
     console.print(f"[bold red]celif:[/] {escape(line)}", soft_wrap=True)
 
 
@@ -76,7 +94,7 @@ def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def training_bar(quiet: bool = False) -> Iterator[Callable[[trainer.Progress], None]]:
-    """Show a training's progress; without a terminal, one line an epoch."""
+    """Show the progress of a training run: a bar or, without a terminal, one line an epoch."""
     if quiet:
         yield lambda progress: None
         return
@@ -127,35 +145,8 @@ def _duration(seconds: float | None) -> str:
 
 def _epoch_line(progress: trainer.Progress) -> None:
     if progress.validation is not None:
-        say(
+        note(
             f"epoch {progress.epoch}/{progress.epochs}  {_training_state(progress)}  "
             f"validation {progress.objective.text(progress.validation)}  "
             f"{_duration(progress.seconds_left)} left"
         )
-
-
-def show_export(report: ExportReport) -> None:
-    """Print the formats and errors of an export."""
-    say(f"{report.path}  ({report.file_bytes:,} bytes)")
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    names = ("layer", "shape", "F", "range", "room", "weights", "±", "TE", "±", "TE bytes")
-    for name in names:
-        table.add_column(name, justify="right" if name != "layer" else "left", overflow="fold")
-    for layer in report.layers:
-        table.add_row(
-            escape(layer.name),
-            f"{layer.neurons}×{layer.inputs}",
-            str(layer.fraction_bits),
-            "proven" if layer.proven else "calibrated",
-            f"{layer.headroom_bits:.1f}",
-            f"{layer.weight_bits} bits",
-            f"{layer.weight_error:.0e}",
-            f"{layer.te_bits} bits",
-            f"{layer.te_error:.0e}",
-            f"{layer.te_bytes:,}",
-        )
-    console.print(table)
-    for layer in report.layers:
-        if not layer.proven:
-            say(f"{layer.name}: not proven: {layer.verdict}")
-    say("F: fraction bits of V and Θ; room: bits to the end of the register; ±: largest errors")

@@ -1,4 +1,4 @@
-"""The whole path on data that comes along: train, export, run in Lava, verify, report."""
+"""The whole path on digits: train, export, run in Lava, verify, report."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from celif import console
 from celif.verification.verify import Verification, verify
 from celif.views import ladder_table
 from celif.views import page as report
+from celif.views.export_table import show_export
 from export import read_netx, to_netx
 from training import tasks, trainer
 from training.kernels import pool
@@ -25,8 +26,8 @@ LARGEST_LOSS = 0.01
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What the demo found, and what it had promised and missed."""
+class DemoResult:
+    """The figures of the demo, and which of its promises it missed."""
 
     accuracy_float: float
     accuracy_fixed: float
@@ -49,8 +50,8 @@ class Outcome:
         }
 
 
-def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
-    """Run the demo into folder ``out``; ``quick`` trains for a moment and judges no accuracy."""
+def run(out: Path, *, quick: bool = False, seed: int = 0) -> DemoResult:
+    """Run the demo into folder ``out``; ``quick`` trains two epochs and does not judge accuracy."""
     pool.keep_freed_memory()
     out.mkdir(parents=True, exist_ok=True)
     seconds: dict[str, float] = {}
@@ -61,7 +62,7 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
         seconds[stage] = round(time.monotonic() - began, 1)
         began = time.monotonic()
 
-    say = console.console.print
+    say = console.results.print
     task = tasks.load("digits")
     recipe = replace(QUICK if quick else RECIPE, seed=seed)
     say(f"[bold]1. Train[/] on {len(task.train)} digits, one pixel a step, {task.steps} steps")
@@ -74,7 +75,7 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
     say("[bold]2. Export[/] to 8-bit weights and TE")
     network = out / "digits.net"
     exported = to_netx(net, network, calibration=task.train.x)
-    console.show_export(exported)
+    show_export(exported)
     done("export")
 
     say("[bold]3. Run[/] in Lava, float and fixed, and [bold]verify[/]")
@@ -107,4 +108,4 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> Outcome:
         history=training.history,
     )
     done("report")
-    return Outcome(floats, integers, result, tuple(failures), seconds, page, network)
+    return DemoResult(floats, integers, result, tuple(failures), seconds, page, network)

@@ -62,7 +62,7 @@ def examine(chip: dict[str, Any] | None = None) -> Iterator[Check]:
     yield from _machine()
     lava = list(_lava())
     yield from lava
-    yield from _rungs()
+    yield from _rungs(chip)
     if all(check.state == OK for check in lava):
         yield from _chip(chip)
 
@@ -124,7 +124,7 @@ def _lava() -> Iterator[Check]:
         lava_procs = importlib.import_module("lava_procs")
     except Exception as error:
         found = f"{type(error).__name__}: {error}"
-        yield Check("Lava", "import", MISSING, found, "pip install 'celif-lava[lava]' anew")
+        yield Check("Lava", "import", MISSING, found, "pip install 'celif-lava[lava]' again")
         return
     yield Check("Lava", "import", OK, "works")
     import numpy as np
@@ -150,8 +150,13 @@ def _lava() -> Iterator[Check]:
     )
 
 
-def _rungs() -> Iterator[Check]:
-    for rung in RUNGS:
+def _rungs(options: dict[str, Any] | None) -> Iterator[Check]:
+    rungs = RUNGS
+    if options:
+        from lava_procs import Loihi
+
+        rungs = tuple(rung.on(Loihi(**options)) for rung in RUNGS)
+    for rung in rungs:
         reason = rung.why_not(TARGETS)
         state = OK if reason is None else NOTE if rung.number == CHIP else MISSING
         found, _, remedy = (reason or "can run").partition("; ")

@@ -7,7 +7,7 @@ code  meaning
 1     a comparison found a difference, an attack made a register overflow, the demo missed a
       promise, or a network does not fit
 2     bad input or setup: an option, a file, something not installed; one line says what
-3     the run failed: an error or a timeout in Lava, a training that diverged
+3     the run failed: an error or a timeout in Lava, a training run that diverged
 4     incomplete: no difference was found, but something that applies was not compared, or it is
       not proven that no register overflows
 130   interrupted by Ctrl-C
@@ -32,8 +32,8 @@ EPILOG = (
 
 
 def explain(error: Exception) -> int:
-    """Say why a command ends, with a traceback only if it is our mistake; return the exit code."""
-    # Looked up, because importing it would import Lava: without it, nothing of Lava was raised.
+    """Print why a command failed, with a traceback only for a defect; return the exit code."""
+    # Importing it would import Lava; if it is not loaded, no error of Lava was raised.
     lava = sys.modules.get("lava_procs.runner.supervise")
     failures = (FloatingPointError, MemoryError, *([lava.LavaRunError] if lava else []))
     if isinstance(error, failures):
@@ -43,5 +43,5 @@ def explain(error: Exception) -> int:
         console.fail(" ".join(str(error).splitlines()) or type(error).__name__)
         return BAD_INPUT
     traceback.print_exception(error)
-    console.fail("the run failed, by a mistake in celif; please report the lines above")
+    console.fail("the run failed because of a defect in celif; please report the lines above")
     return FAILED_RUN

@@ -1,21 +1,33 @@
-"""What the commands feed to a network, and what they make of its trace."""
+"""The samples and checkpoints that the commands read, and the traces that they write."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from celif import console
 from export import FixedNetwork, Trace, simulate
 from export.model.trace import joined
-from training import tasks
+from training import checkpoint, tasks
 from training.support.atomic import atomic_file
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _MAGIC = b"\x93NUMPY"
 _CHUNK = 256
 """Samples that the twin runs between two reports of its progress."""
+
+
+def read_checkpoint(path: Path) -> tuple[nn.Module, dict[str, Any]]:
+    """Read a checkpoint once: its module in evaluation mode, and everything that lies beside it."""
+    content = checkpoint.read(path)
+    try:
+        return checkpoint.build(content).eval(), content
+    except checkpoint.CheckpointError as error:
+        raise checkpoint.CheckpointError(f"{path}: {error}") from None
 
 
 def load(

@@ -1,9 +1,9 @@
-"""Everything that can run an exported network, behind one call.
+"""The back ends that can run an exported network, behind one call.
 
 ``torch`` runs the dequantised parameters in float32, and the integers as quantisation-aware
-training does, ``twin`` the integers in the batched twin,
-``lava`` both in Lava on the CPU, ``loihi2`` the integers on the chip. ``oracle``, in plain Python
-integers, is there to judge and not among the targets.
+training does; ``twin`` runs the integers in the batched simulator; ``lava`` runs both in Lava on
+the CPU; ``loihi2`` runs the integers on the chip. ``oracle``, in plain Python integers, is a judge
+and not one of the targets.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from export import FixedNetwork, QuantizedNetwork, Trace, simulate
-from hw_tests.chip import run_loihi2, why_no_loihi2
 from hw_tests.dequantised import run_torch
 from hw_tests.oracle.backend import run_oracle
+
+if TYPE_CHECKING:
+    from lava_procs import Loihi
 
 TARGETS = ("torch", "twin", "lava", "loihi2")
 
@@ -31,7 +34,7 @@ class Backend:
     arithmetic: str
     run: Callable[[FixedNetwork, np.ndarray], Trace]
     missing: Callable[[], str | None] = lambda: None
-    """Why it cannot run here, or None."""
+    """Returns why the back end cannot run here, or None if it can."""
 
     def __str__(self) -> str:
         return f"{self.target} {self.arithmetic}"
@@ -57,6 +60,27 @@ def run_quantised(net: FixedNetwork, x: np.ndarray) -> Trace:
     return QuantizedNetwork.of(net).trace(torch.from_numpy(net.encode(x)))
 
 
+def no_loihi2(chip: Loihi | None = None) -> str | None:
+    """Say in one sentence why the chip cannot be used and what to do, or return None."""
+    try:
+        from lava_procs.loihi.host import Loihi, missing
+    except ImportError as error:
+        return str(error)
+    return missing(chip or Loihi())
+
+
+def loihi2(chip: Loihi | None = None) -> Backend:
+    """Return the back end of a Loihi 2; by default the one that the environment names."""
+
+    def run(net: FixedNetwork, x: np.ndarray) -> Trace:
+        from lava_procs import Loihi
+        from lava_procs import run as run_in_lava
+
+        return run_in_lava(net, x, target=chip or Loihi())
+
+    return Backend("loihi2", "fixed", run, lambda: no_loihi2(chip))
+
+
 BACKENDS = (
     Backend("oracle", "fixed", run_oracle),
     Backend("torch", "float", run_torch),
@@ -64,10 +88,10 @@ BACKENDS = (
     Backend("twin", "fixed", lambda net, x: simulate(net, x, trace=True)),
     Backend("lava", "float", _run_lava("float"), _no_lava),
     Backend("lava", "fixed", _run_lava("fixed"), _no_lava),
-    Backend("loihi2", "fixed", run_loihi2, why_no_loihi2),
+    loihi2(),
 )
 
 
 def backend(target: str, arithmetic: str) -> Backend:
-    """The back end of that target and arithmetic."""
+    """Find the back end of a target and an arithmetic."""
     return next(b for b in BACKENDS if (b.target, b.arithmetic) == (target, arithmetic))

@@ -64,7 +64,7 @@ class DequantisedLayer:
         return sums.float() * self.unit + self.bias
 
 
-class FloatRun(NamedTuple):
+class LayerRun(NamedTuple):
     """What one layer received and every state, (batch, neuron, time); of SLAYER's, integers."""
 
     values: DequantisedLayer | None
@@ -75,7 +75,7 @@ class FloatRun(NamedTuple):
 
 
 @torch.no_grad()
-def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> FloatRun:
+def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> LayerRun:
     """Run a CE-LIF layer by the reference loop on exact sums (batch, time, neuron)."""
     values = DequantisedLayer.of(layer, sums.shape[1])
     own = values.own
@@ -91,10 +91,10 @@ def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> FloatRun:
         earlier = torch.nn.functional.pad(states.s[..., :-1], (1, 0)).transpose(1, 2)
         current = values.current(sums + earlier.double() @ own).transpose(1, 2)
     s, v, theta = (tensor.numpy() for tensor in states)
-    return FloatRun(values, current, s, v, theta)
+    return LayerRun(values, current, s, v, theta)
 
 
-def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[FloatRun]:
+def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[LayerRun]:
     """Run the layers one after another, those of CE-LIF neurons by the reference loop."""
     inputs, input_max = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
     for layer in net.layers:
@@ -104,7 +104,7 @@ def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[FloatRun]:
         else:
             whole = run_layer(layer, arriving_sums(layer, inputs, input_max), keep=True)
             spikes, v = (array.transpose(0, 2, 1) for array in (whole.spikes, whole.v))
-            run = FloatRun(None, None, spikes, v, None)
+            run = LayerRun(None, None, spikes, v, None)
         yield run
         inputs = delayed(run.spikes.transpose(0, 2, 1), layer.output_delay)
         input_max = max(map(abs, layer.output_range))
@@ -113,11 +113,15 @@ def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[FloatRun]:
 def run_torch(net: FixedNetwork, x: np.ndarray) -> Trace:
     """Run the dequantised network by PyTorch's reference loop, in float32."""
     graded = net.encode(x)
-    runs = list(float_layers(net, graded))
+    return float_trace(net, list(float_layers(net, graded)), graded.shape[2])
+
+
+def float_trace(net: FixedNetwork, runs: list[LayerRun], steps: int) -> Trace:
+    """Collect the runs of all layers over ``steps`` into a trace, with logits."""
     left = delayed(runs[-1].spikes.transpose(0, 2, 1), net.layers[-1].output_delay)
     logits = left.sum(1, dtype=np.float64)
     if net.readout is not None:
-        logits = logits @ net.readout.weight.T + net.readout.bias * graded.shape[2]
+        logits = logits @ net.readout.weight.T + net.readout.bias * steps
     return Trace(
         logits,
         spikes=[run.spikes.astype(np.int32) for run in runs],

@@ -10,26 +10,29 @@ rung  compared                                                       must
 4     Lava fixed, Loihi 2                                            equal
 ====  =============================================================  ===========================
 
-Rung 2 has two rows: the twin against the oracle, on as much as plain Python can do in a moment,
-and the quantisation-aware forward pass against the twin. A rung that did not run says so and why;
-it never counts as passed.
+Rung 2 has two rows: the twin against the oracle, on as many steps as plain Python can do in a
+moment, and the quantisation-aware forward pass against the twin. A rung that did not run says why,
+and never counts as passed. Samples are encoded once, and every back end runs them once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from export import FixedNetwork, ModelError
-from hw_tests.backends import TARGETS, Backend, backend
+from export import FixedNetwork, ModelError, Trace
+from hw_tests.backends import TARGETS, Backend, backend, loihi2
 from hw_tests.compare import Difference, compare
-from hw_tests.dequantised import DequantisedLayer, float_layers
+from hw_tests.dequantised import DequantisedLayer, LayerRun, float_layers, float_trace
 from training.functional import WIDTH
 from training.kernels import fused, reference
+
+if TYPE_CHECKING:
+    from lava_procs import Loihi
 
 CHIP = 4
 """The rung that needs a Loihi."""
@@ -42,13 +45,13 @@ GRADIENT_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Rung:
-    """A pair to compare: the reference, which needs no asking for, and what is under test."""
+    """A pair to compare: the reference, which always runs, and the target under test."""
 
     number: int
     compared: str
     backends: tuple[Backend, ...]
     products: int | None = None
-    """Most weights times inputs that its runs may take, of one sample; None: all of every one."""
+    """Limit on weights times steps, which shortens the first sample; None compares all samples."""
 
     @property
     def target(self) -> str:
@@ -62,8 +65,13 @@ class Rung:
         reasons = (needed.missing() for needed in self.backends)
         return next((reason for reason in reasons if reason is not None), None)
 
+    def on(self, chip: Loihi) -> Rung:
+        """Return the rung with that chip in the place of the default one."""
+        swapped = (loihi2(chip) if b.target == "loihi2" else b for b in self.backends)
+        return replace(self, backends=tuple(swapped))
+
     def share(self, net: FixedNetwork, x: np.ndarray) -> np.ndarray:
-        """As much of the samples as the rung compares: all, or the first steps of the first."""
+        """Return the part of the samples that the rung compares."""
         if self.products is None:
             return x
         per_step = sum(layer.neurons * layer.inputs for layer in net.all_layers)
@@ -94,7 +102,7 @@ RUNGS = (
 
 
 def rung(number: int, target: str) -> Rung:
-    """The rung of that number with that target under test."""
+    """Find the rung of a number and a target under test."""
     return next(r for r in RUNGS if (r.number, r.target) == (number, target))
 
 
@@ -107,40 +115,85 @@ class Result:
     verdict: str
     detail: str = ""
     why: str = ""
-    """Of a rung that did not run: ``not asked for``, ``not available`` or ``not applicable``."""
+    """Why a rung did not run: ``not asked for``, ``not available`` or ``not applicable``."""
     steps: int = 0
     values: int = 0
     mismatches: int = 0
     first: Difference | None = None
-    """Of a rung whose traces differ: where they do first, and the values around it."""
+    """Where the traces first differ, and the values around it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
 
 
+class Runs:
+    """The traces of a network on one set of graded samples, each made when it is first needed."""
+
+    def __init__(self, net: FixedNetwork, graded: np.ndarray) -> None:
+        self.net, self.graded = net, graded
+        self._traces: dict[tuple[str, tuple[int, ...]], Trace] = {}
+        self._layers: list[LayerRun] | None = None
+
+    @property
+    def float_layers(self) -> list[LayerRun]:
+        """The dequantised layers in float32, which rungs 0 and 1 both look at."""
+        if self._layers is None:
+            self._layers = list(float_layers(self.net, self.graded))
+        return self._layers
+
+    def of(self, back: Backend, part: np.ndarray) -> Trace:
+        """Return the trace of a back end on a leading part of the samples."""
+        key = str(back), part.shape
+        if key not in self._traces:
+            whole = part.shape == self.graded.shape
+            if str(back) == "torch float" and whole and back == backend("torch", "float"):
+                trace = float_trace(self.net, self.float_layers, part.shape[2])
+            else:
+                trace = back.run(self.net, part)
+            self._traces[key] = trace
+        return self._traces[key]
+
+
 def climb(
-    net: FixedNetwork, x: np.ndarray, targets: Collection[str] = ("torch", "twin", "lava")
+    net: FixedNetwork,
+    x: np.ndarray,
+    targets: Collection[str] = ("torch", "twin", "lava"),
+    chip: Loihi | None = None,
 ) -> list[Result]:
-    """Run every rung that can run, on ``x`` (batch, channel, time)."""
+    """Run every rung that can run.
+
+    Parameters
+    ----------
+    net
+        The network of a file.
+    x
+        Samples (batch, channel, time); floats are encoded as the file says, once for all rungs.
+    targets
+        What to put under test, of ``torch``, ``twin``, ``lava`` and ``loihi2``.
+    chip
+        The Loihi 2 of target ``loihi2``; by default the one that the environment names.
+    """
     unknown = set(targets) - set(TARGETS)
     if unknown:
         raise ValueError(f"target: expected some of {', '.join(TARGETS)}, got {sorted(unknown)}")
-    return [_try(each, net, x, targets) for each in RUNGS]
+    runs = Runs(net, net.encode(x))
+    rungs = RUNGS if chip is None else tuple(each.on(chip) for each in RUNGS)
+    return [_try(each, runs, targets) for each in rungs]
 
 
-def _try(rung: Rung, net: FixedNetwork, x: np.ndarray, targets: Collection[str]) -> Result:
+def _try(rung: Rung, runs: Runs, targets: Collection[str]) -> Result:
     def not_run(reason: str, why: str) -> Result:
         return Result(rung.number, rung.compared, "not run", reason, why)
 
     if (reason := rung.why_not(targets)) is not None:
         return not_run(reason, UNAVAILABLE if rung.target in targets else UNASKED)
     if rung.number == 0:
-        return _kernels(rung, net, x)
+        return _kernels(rung, runs)
     first, second = rung.backends
-    part = rung.share(net, x)
+    part = rung.share(runs.net, runs.graded)
     try:
-        outcome = compare(first.run(net, part), second.run(net, part))
+        outcome = compare(runs.of(first, part), runs.of(second, part))
     except ModelError as error:  # a back end that knows fewer kinds of network
         return not_run(str(error), INAPPLICABLE)
     return Result(
@@ -155,15 +208,15 @@ def _try(rung: Rung, net: FixedNetwork, x: np.ndarray, targets: Collection[str])
     )
 
 
-def _kernels(rung: Rung, net: FixedNetwork, x: np.ndarray) -> Result:
-    """Rung 0: both kernels on the same currents, layer by layer, spikes and gradients."""
+def _kernels(rung: Rung, runs: Runs) -> Result:
+    """Compare both kernels on the same currents, layer by layer, spikes and gradients."""
     values = mismatches = 0
     detail = ""
-    for i, run in enumerate(float_layers(net, net.encode(x))):
+    for i, run in enumerate(runs.float_layers):
         if run.values is None or run.current is None:
-            continue  # SLAYER's neurons, which are not ours to compare
-        runs = [_spikes_and_gradients(k, run.current, run.values) for k in (reference, fused)]
-        (spikes, *grads), (fused_spikes, *fused_grads) = runs
+            continue  # a neuron of SLAYER's, which has no kernels of ours to compare
+        outcomes = [_spikes_and_gradients(k, run.current, run.values) for k in (reference, fused)]
+        (spikes, *grads), (fused_spikes, *fused_grads) = outcomes
         wrong = spikes != fused_spikes
         values += wrong.numel()
         mismatches += int(wrong.sum())
@@ -181,7 +234,7 @@ def _kernels(rung: Rung, net: FixedNetwork, x: np.ndarray) -> Result:
         rung.compared,
         "DIFFERS" if mismatches else "equal",
         detail,
-        steps=x.shape[0] * x.shape[2],
+        steps=runs.graded.shape[0] * runs.graded.shape[2],
         values=values,
         mismatches=mismatches,
     )

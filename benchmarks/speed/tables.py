@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed import deployment, lava_step, products, training_step
+from benchmarks.speed import deployment, doors, lava_step, products, training_step
 from benchmarks.speed.workloads import Workload
 
 console = Console(highlight=False, soft_wrap=True)
@@ -20,6 +20,16 @@ def verdict(passed: bool | None, judged: bool) -> str:
     if passed is None:
         return "[bold red]not judged: a peer did not run[/]"
     return "[bold green]PASS[/]" if passed else "[bold red]FAIL[/]"
+
+
+def show_doors(result: dict[str, Any], judged: bool) -> None:
+    """Print the processor time of the command's help and of the imports."""
+    for name, seconds in result["seconds"].items():
+        line = f"{name}: " + ("failed" if seconds is None else f"{seconds:.2f} s of processor time")
+        if name in doors.TARGETS:
+            line += f" (target ≤ {doors.TARGETS[name]:g} s)  "
+            line += verdict(result["passed"][name], judged)
+        console.print(line)
 
 
 def _table(title: str, *headings: str) -> Table:

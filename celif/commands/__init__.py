@@ -1,1 +1,1 @@
-"""The subcommands of ``celif``, a module for each stage of the path."""
+"""The commands of ``celif``: one module each, named as the command, imported when it is called."""

@@ -1,4 +1,4 @@
-"""``celif card``: the figures of a model's card, measured."""
+"""``celif card``: the measured figures of a model, as a model card."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ import typer
 
 from celif.commands.options import Data, Json, Samples, answer
 
+EXAMPLES = ("celif card runs/digits/best.pt", "celif card models/seq-mnist-152.pt --data DIR")
+
 
 def card(
-    model: Annotated[Path, typer.Argument(help="Checkpoint .pt; its export .net lies beside it.")],
+    model: Annotated[
+        Path, typer.Argument(help="Checkpoint .pt; its export .net lies in the same folder.")
+    ],
     data: Data = None,
     samples: Samples = None,
     lava_samples: Annotated[
-        int, typer.Option(min=0, help="Of the first test samples, how many run in Lava, too.")
+        int, typer.Option(min=0, help="Run the first N test samples in Lava, too.")
     ] = 10,
     as_json: Json = False,
 ) -> None:
-    """Measure a model in float, twin and Lava, and print its card in Markdown."""
+    """Measure a model and print its model card in Markdown.
+
+    The checkpoint is evaluated in float, its export in the integer simulator and in Lava.
+    """
     from celif import card as cards
 
     measured = cards.measure(model, data, samples, lava_samples)

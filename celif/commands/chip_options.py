@@ -1,4 +1,4 @@
-"""Options that name a Loihi 2 and what runs on it, for ``run`` and ``verify``."""
+"""Options that choose a Loihi 2 and how to reach it, for ``run``, ``verify`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -11,30 +11,36 @@ _PANEL = "Target loihi2"
 Host = Annotated[
     str | None,
     typer.Option(
-        help="Address of a host that is reached directly, or slurm; default from the environment.",
+        help="Address of a host to reach directly, or slurm; default from the environment.",
         rich_help_panel=_PANEL,
     ),
 ]
-Partition = Annotated[str | None, typer.Option(help="SLURM's.", rich_help_panel=_PANEL)]
-Board = Annotated[str | None, typer.Option(help="SLURM's.", rich_help_panel=_PANEL)]
+Partition = Annotated[
+    str | None, typer.Option(help="SLURM partition to ask for.", rich_help_panel=_PANEL)
+]
+Board = Annotated[str | None, typer.Option(help="SLURM board to ask for.", rich_help_panel=_PANEL)]
 Generation = Annotated[
-    str | None, typer.Option(help="Of the chip, such as N3B3.", rich_help_panel=_PANEL)
+    str | None, typer.Option(help="Generation of the chip, such as N3B3.", rich_help_panel=_PANEL)
 ]
 Hybrid = Annotated[
     bool,
-    typer.Option("--hybrid", help="Synapses on the chip, CELIF here.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--hybrid",
+        help="Run the synapses on the chip and the CE-LIF neurons on the host.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 AdapterSteps = Annotated[
     str | None,
     typer.Option(
-        help="Steps from host to chip and back; default 1,0, never measured.",
+        help="Steps a message takes from host to chip and back; default 1,0, not yet measured.",
         rich_help_panel=_PANEL,
     ),
 ]
 
 
 def chip_options(asked: bool, **options: Any) -> dict[str, Any]:
-    """Arguments of :class:`lava_procs.Loihi`; given ones are refused for any other target."""
+    """Collect the arguments of :class:`lava_procs.Loihi`; refuse them for any other target."""
     given = {name: value for name, value in options.items() if value}
     if given and not asked:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in given)

@@ -1,4 +1,4 @@
-"""``celif demo``: the whole path on data that comes along."""
+"""``celif demo``: the whole path on handwritten digits that come with scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,20 +10,27 @@ import typer
 from celif import console, exits
 from celif.commands.options import Json, OutFolder, answer
 
+EXAMPLES = ("celif demo", "celif demo --quick --out /tmp/demo")
+
 
 def demo(
     out: OutFolder = Path("demo"),
-    quick: Annotated[bool, typer.Option(help="Train for a moment; judge no accuracy.")] = False,
-    seed: int = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Train for two epochs only, and do not judge accuracy.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the initial weights and of the order.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """The whole path on data that comes along: train, export, run in Lava, verify, report."""
+    """Train, export, run in Lava and verify a small network, in about a minute.
+
+    It ends with an HTML page. The data, 8×8 handwritten digits, come with scikit-learn.
+    """
     from celif import demo as stages
 
-    outcome = stages.run(out, quick=quick, seed=seed)
-    answer(outcome.to_dict(), as_json)
-    console.say(f"Page: {outcome.page}   network: {outcome.network}")
-    for failure in outcome.failures:
+    result = stages.run(out, quick=quick, seed=seed)
+    answer(result.to_dict(), as_json)
+    console.say(f"Page: {result.page}   network: {result.network}")
+    for failure in result.failures:
         console.fail(f"missed: {failure}")
-    if outcome.failures:
+    if result.failures:
         raise typer.Exit(exits.DIFFERENCE)

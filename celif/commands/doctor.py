@@ -1,4 +1,4 @@
-"""``celif doctor``: what is installed, what works, and what to do about the rest."""
+"""``celif doctor``: what is installed, what works, and how to mend the rest."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rich.markup import escape
 from celif import console, exits
 from celif.commands.chip_options import Board, Generation, Host, Hybrid, Partition, chip_options
 from celif.commands.options import Json, answer
+
+EXAMPLES = ("celif doctor", "celif doctor --target loihi2 --host slurm")
 
 _COLOURS = {"ok": "green", "note": "yellow", "missing": "bold red"}
 
@@ -26,24 +28,22 @@ def doctor(
     hybrid: Hybrid = False,
     as_json: Json = False,
 ) -> None:
-    """Look at this machine and say, line by line, what works and what to do about the rest."""
+    """Check this machine: what works, and how to mend what does not."""
     from celif.doctor import MISSING, Check, examine
-    from hw_tests.chip import using_loihi
 
     asked = target == "loihi2"
     chip = chip_options(
         asked, host=host, partition=partition, board=board, generation=generation, hybrid=hybrid
     )
     checks: list[Check] = []
-    with using_loihi(**chip):
-        for check in examine(chip if asked else None):
-            if not checks or checks[-1].group != check.group:
-                console.say(check.group)
-            remedy = f"; {check.remedy}" if check.remedy else ""
-            mark = f"[{_COLOURS[check.state]}]{check.state:>7}[/]"
-            line = escape(f"{check.name}: {check.found}{remedy}")
-            console.console.print(f"{mark}  {line}", soft_wrap=True)
-            checks.append(check)
+    for check in examine(chip if asked else None):
+        if not checks or checks[-1].group != check.group:
+            console.say(check.group)
+        remedy = f"; {check.remedy}" if check.remedy else ""
+        mark = f"[{_COLOURS[check.state]}]{check.state:>7}[/]"
+        line = escape(f"{check.name}: {check.found}{remedy}")
+        console.results.print(f"{mark}  {line}", soft_wrap=True)
+        checks.append(check)
     missing = [check.name for check in checks if check.state == MISSING]
     answer({"well": not missing, "checks": [check.to_dict() for check in checks]}, as_json)
     if missing:

@@ -21,13 +21,18 @@ from celif.commands.format_options import (
     formats,
 )
 from celif.commands.options import Data, Json, answer
-from training import tasks
-from training.trainer.recipe import Recipe
+
+EXAMPLES = (
+    "celif finetune runs/digits/best.pt --out runs/digits-4bit",
+    "celif finetune runs/digits/best.pt --out runs/small --weight-bits 3 --epochs 20",
+)
 
 
 def finetune(
-    source: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="From celif train.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="CHECKPOINT", help="Float checkpoint that celif train wrote.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the run to.")],
     weight_bits: WeightBits = "4",
     te_bits: TeBits = "4",
     per_channel: PerChannel = False,
@@ -36,21 +41,25 @@ def finetune(
     te_hold: TeHold = 1,
     input_bits: InputBits = 8,
     fraction_bits: FractionBits = None,
-    epochs: Annotated[int, typer.Option(min=1)] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 64,
-    lr: Annotated[float, typer.Option(help="Learning rate at first; it falls to 0.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the order of samples.")] = 0,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training samples.")] = 10,
+    batch: Annotated[int, typer.Option(min=1, help="Samples per step.")] = 64,
+    lr: Annotated[float, typer.Option(help="Initial learning rate; it falls to 0.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Seed of the order of the samples.")] = 0,
     data: Data = None,
-    resume: Annotated[bool, typer.Option(help="Go on from the run's last checkpoint.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train a float checkpoint on with its integers in the forward pass.
+    """Continue a float checkpoint with quantisation-aware training.
 
-    The formats are chosen once, as celif export would; what comes out is exported in them.
+    The forward pass computes with the integers of the exported file. Their formats are chosen once,
+    as celif export chooses them, and celif export keeps them.
     """
     from export import quantize
-    from training import checkpoint, trainer
+    from training import checkpoint, tasks, trainer
     from training.kernels import pool
+    from training.trainer.recipe import Recipe
 
     pool.keep_freed_memory()
     net = checkpoint.load(source)
@@ -77,7 +86,7 @@ def finetune(
     with console.training_bar() as bar:
         training = trainer.Trainer(aware, task, recipe, out, bar)
         if resume and training.resume():
-            console.say(f"resumed after epoch {len(training.history)}")
+            console.note(f"resumed after epoch {len(training.history)}")
         training.run()
     validation = training.history[-1]["validation"]
     console.say(

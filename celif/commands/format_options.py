@@ -1,4 +1,4 @@
-"""Options of the commands that choose formats, and how their words become numbers."""
+"""Options that choose the integer formats, for ``export``, ``finetune`` and ``sweep``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-_EACH = "for all layers or, e.g. 8,4,4, for each"
+_EACH = "one number for all layers or, as in 8,4,4, one for each"
 
-WeightBits = Annotated[
-    str, typer.Option(help=f"Bits of weights, 2..8, {_EACH} and then the readout.")
-]
-TeBits = Annotated[str, typer.Option(help=f"Bits of TE, 2..16, {_EACH}.")]
-InputBits = Annotated[int, typer.Option(help="Most bits of a graded input spike, 1..16.")]
+WeightBits = Annotated[str, typer.Option(help=f"Bits of a weight, 2..8, {_EACH} and the readout.")]
+TeBits = Annotated[str, typer.Option(help=f"Bits of a TE value, 2..16, {_EACH}.")]
+InputBits = Annotated[int, typer.Option(help="Bits of a graded input spike, 1..16.")]
 PerChannel = Annotated[
-    bool, typer.Option("--per-channel", help="Exponents of weights and TE for each neuron.")
+    bool,
+    typer.Option("--per-channel", help="Give each neuron its own exponents of weights and TE."),
 ]
 Rule = Annotated[
     Literal["best", "max", "percentile", "mse"],
-    typer.Option(help="How exponents are chosen; best measures the others on training samples."),
+    typer.Option(
+        help="How exponents are chosen; best tries the others on the calibration samples."
+    ),
 ]
 TeEncoding = Annotated[
     Literal["table", "packed", "cosine"] | None,
-    typer.Option(help="How TE is kept; packed needs 4 bits or fewer. Default: as it was trained."),
+    typer.Option(help="How the file keeps TE; packed needs 4 bits or fewer. Default: as trained."),
 ]
 TeHold = Annotated[int, typer.Option(help="Steps for which one TE value is held, 1..64.")]
 FractionBits = Annotated[
@@ -40,11 +41,11 @@ DEFAULTS: dict[str, Any] = {
     "input_bits": 8,
     "fraction_bits": None,
 }
-"""Of the options above."""
+"""The default values of the options above."""
 
 
 def formats(**given: Any) -> dict[str, Any]:
-    """Arguments of :class:`export.Formats`, from the options of a command."""
+    """Turn the options of a command into the arguments of :class:`export.Formats`."""
     names = ("weight_bits", "te_bits", "fraction_bits")
     return given | {name: _numbers(name, given[name]) for name in names}
 

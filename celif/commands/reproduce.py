@@ -1,4 +1,4 @@
-"""``celif reproduce``."""
+"""``celif reproduce``: the experiments of the paper."""
 
 from __future__ import annotations
 
@@ -10,22 +10,30 @@ import typer
 from celif import console, exits
 from celif.commands.options import Data, Json, answer
 
+EXAMPLES = (
+    "celif reproduce",
+    "celif reproduce ablation --quick",
+    "celif reproduce copy --minutes 30",
+)
+
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="An experiment of the paper; without one, the list.")
+        str | None, typer.Argument(help="Name of an experiment; without a name, list them.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small size, a minute or two.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a small version, in a minute or two.")
+    ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder of the run; default runs/reproduce/NAME."),
+        typer.Option("--out", "-o", help="Folder to write to; default runs/reproduce/NAME."),
     ] = None,
     data: Data = None,
     minutes: Annotated[
         float | None,
         typer.Option(
             min=0,
-            help="Stop trainings after so long and report what there is; not of all experiments.",
+            help="Stop training after this time and report what there is; some experiments only.",
         ),
     ] = None,
     only: Annotated[
@@ -33,11 +41,14 @@ def reproduce(
         typer.Option(help="Train only runs whose names contain this, e.g. copy-100-CE-LIF."),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(help="Write the page of all results, such as docs/results.md.")
+        Path | None, typer.Option(help="Write a page of all results, such as docs/results.md.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment of the paper: its numbers beside ours, a figure, and whether it holds."""
+    """Run an experiment of the paper and compare the numbers.
+
+    The result is a table, a figure, and whether each claim of the paper holds.
+    """
     from celif.experiments import catalogue
     from celif.experiments.machinery import page as results
     from celif.experiments.machinery import record
@@ -53,8 +64,8 @@ def reproduce(
         experiment = catalogue.get(name)
         if (minutes is not None or only) and not experiment.parts:
             raise ValueError(
-                f"reproduce {name}: expected neither --minutes nor --only, because it is run as a "
-                "whole; stop it and give the command again to go on with it"
+                f"reproduce {name}: expected neither --minutes nor --only, because it runs as a "
+                "whole; stop it and give the command again to continue"
             )
         out = root / (f"{name}-quick" if quick else name) if out is None else out
         found = record.perform(experiment, Settings(out, quick, data, minutes, tuple(only or ())))

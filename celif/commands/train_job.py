@@ -1,4 +1,4 @@
-"""A training as the command line asks for it, in this process or in several."""
+"""A training run as the command line asks for it, in this process or in several."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from training.trainer.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Job:
-    """What to train, and where to keep it; plain values, so that other processes can have it."""
+class TrainJob:
+    """What to train and where to write it, in plain values that other processes can receive."""
 
     preset: Preset
     data: Path | None
@@ -44,7 +44,7 @@ class Job:
 
 
 def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) -> Preset:
-    """What options change: the run to go on with or to start from, else a preset or a task."""
+    """Find what the options modify: the run to continue or to start from, else a preset."""
     if resume and (out / trainer.LAST).exists():
         return _of_run(out / trainer.LAST)
     if origin is not None:
@@ -60,7 +60,7 @@ def _of_run(path: Path) -> Preset:
         raise CheckpointError(
             f"{path}: expected the checkpoint of a Network that celif train wrote, found a "
             f"{content['kind']}, {'trained' if 'recipe' in content else 'saved by itself'}; "
-            "celif finetune goes on with its own runs, and training.trainer.loop with any module"
+            "celif finetune continues its own runs, and training.trainer those of any module"
         )
     network = dict(content["network"])
     hidden = tuple(network.pop("hidden", ()))
@@ -76,7 +76,7 @@ def _of_run(path: Path) -> Preset:
 
 
 def require_preset(run: Preset, name: str, out: Path) -> None:
-    """Refuse to resume a run as one of another preset; its recipe may have been another."""
+    """Refuse to resume a run under the name of another preset."""
     asked = presets.get(name)
     if (asked.task, asked.hidden) != (run.task, run.hidden):
         raise ValueError(
@@ -86,7 +86,7 @@ def require_preset(run: Preset, name: str, out: Path) -> None:
 
 
 def changed(preset: Preset, recipe: dict[str, Any], network: dict[str, Any]) -> Preset:
-    """The preset with the options that were given, those that are not None."""
+    """Return the preset with the options that were given, those that are not None."""
     given = {name: value for name, value in recipe.items() if value is not None}
     options = {name: value for name, value in network.items() if value is not None}
     return replace(
@@ -95,14 +95,14 @@ def changed(preset: Preset, recipe: dict[str, Any], network: dict[str, Any]) -> 
 
 
 def widths(text: str) -> tuple[int, ...]:
-    """Widths of hidden layers as they are written on the command line."""
+    """Parse the widths of hidden layers."""
     try:
         return tuple(int(n) for n in text.split(","))
     except ValueError:
         raise ValueError(f"--hidden: expected numbers such as 64,88,88, got {text!r}") from None
 
 
-def start(job: Job, devices: int, kind: str) -> None:
+def start(job: TrainJob, devices: int, kind: str) -> None:
     """Train in this process, as one of torchrun's, or in ``devices`` new ones."""
     if kind == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
@@ -122,8 +122,8 @@ def start(job: Job, devices: int, kind: str) -> None:
         work(Group(), distributed.local_device(kind, 0), job)
 
 
-def _launch(job: Job, devices: int, kind: str) -> None:
-    # Which tells of every process that it ends after another has failed.
+def _launch(job: TrainJob, devices: int, kind: str) -> None:
+    # It would report every process that it ends after another has failed.
     logging.getLogger("torch.multiprocessing.spawn").setLevel(logging.ERROR)
     try:
         distributed.launch(_work_or_explain, devices, kind, job)
@@ -135,18 +135,18 @@ def _launch(job: Job, devices: int, kind: str) -> None:
         raise typer.Exit(exits.FAILED_RUN) from None
 
 
-def _work_or_explain(group: Group, device: torch.device, job: Job) -> None:
+def _work_or_explain(group: Group, device: torch.device, job: TrainJob) -> None:
     try:
         work(group, device, job)
     except Exception as error:
         if group.rank > 0:
-            # What stops all processes is explained by the first, and the others are ended.
+            # The first process explains what stopped them all, and ends the others.
             time.sleep(10)
         sys.exit(exits.explain(error))
 
 
-def work(group: Group, device: torch.device, job: Job) -> None:
-    """Train, as one process of a group; the first shows how it goes and what came out."""
+def work(group: Group, device: torch.device, job: TrainJob) -> None:
+    """Train as one process of a group; the first shows the progress and the result."""
     pool.keep_freed_memory()
     first, preset = group.rank == 0, job.preset
     task = tasks.load(preset.task, job.data)
@@ -179,15 +179,15 @@ def work(group: Group, device: torch.device, job: Job) -> None:
         resumed = job.resume and training.resume()
         if resumed and first:
             step = f" and step {training.tally.step}" if training.tally.step else ""
-            console.say(f"resumed after epoch {len(training.history)}{step}")
+            console.note(f"resumed after epoch {len(training.history)}{step}")
         elif job.resume and first:
-            console.say(f"{job.out}: no checkpoint to go on from, so this is a new run")
+            console.note(f"{job.out}: no checkpoint to continue from, so this is a new run")
         net = training.run()
     if first:
         _tell(job, net.num_parameters, training)
 
 
-def _tell(job: Job, parameters: int, training: trainer.Trainer[Any]) -> None:
+def _tell(job: TrainJob, parameters: int, training: trainer.Trainer[Any]) -> None:
     last, best = training.history[-1], training.best_epoch
     text = training.task.objective.text
     assert best is not None  # a run has at least an epoch

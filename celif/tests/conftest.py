@@ -17,13 +17,14 @@ from hw_tests.networks.random_nets import random_network
 
 @pytest.fixture
 def end_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command through main, as the shell does: exit code and standard error."""
+    """Run a command through main, as the shell does: exit code and both outputs."""
 
     def run(*arguments: Any) -> Ending:
         monkeypatch.setattr(sys, "argv", ["celif", *(str(a) for a in arguments)])
         with pytest.raises(SystemExit) as exit_info:
             cli.main()
-        return Ending(exit_info.value.code or 0, capsys.readouterr().err)
+        said = capsys.readouterr()
+        return Ending(exit_info.value.code or 0, said.err, said.out)
 
     return run
 

@@ -28,6 +28,7 @@ class Ending(NamedTuple):
 
     code: Any
     error: str
+    output: str = ""
 
 
 def raising(error: Exception) -> Callable[..., Any]:

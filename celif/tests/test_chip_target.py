@@ -50,7 +50,7 @@ def test_every_way_to_the_chip_ends_in_its_explanation(
 ) -> None:
     ending = end_of(command, *files, *options)
     assert ending.code == code
-    assert words in " ".join(ending.error.split())
+    assert words in " ".join((ending.error + ending.output).split())
     assert "Traceback" not in ending.error
 
 

@@ -26,15 +26,6 @@ from export.model.network import CelifLayer
 from hw_tests.networks.random_nets import random_network
 from training import checkpoint, tasks, trainer
 
-COMMANDS = tuple(command.__name__ for command in cli.COMMANDS)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(command: str) -> None:
-    result = run_celif(command, "--help")
-    assert result.exit_code == 0
-    assert "Usage" in result.output
-
 
 def test_simulate_reports_the_twins_accuracy(run_folder: Path, tmp_path: Path) -> None:
     net, out = run_folder / "net.net", tmp_path / "trace.npz"
@@ -215,7 +206,7 @@ def test_progress_is_shown_on_a_terminal_only(
     command: str, run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = (command, run_folder / "net.net", "--task", "digits", "--samples", 2)
-    assert run_celif(*arguments).stderr.count("\n") == 1
+    assert run_celif(*arguments).stderr == ""
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=80)
     monkeypatch.setattr(cli.console, "console", terminal)
@@ -234,7 +225,7 @@ def test_inspect_fits_80_columns(
     celif_layers = [layer for layer in net.layers if isinstance(layer, CelifLayer)]
     layers = tuple(replace(layer, theta0_int=-loihi2.STATE_MAX) for layer in celif_layers)
     write_netx(replace(net, layers=layers), "wide.net")
-    lines = end_of("inspect", "wide.net").error.splitlines()
+    lines = end_of("inspect", "wide.net").output.splitlines()
     assert max(map(len, lines[1:])) <= 80
     _, *rows = (line.split() for line in lines if line.strip().startswith("layer "))
     assert [row[:4] for row in rows] == [

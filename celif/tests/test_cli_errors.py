@@ -55,7 +55,7 @@ def test_trouble_with_the_system_ends_in_one_line_and_code_2(
     error: Exception, end_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("export.read_netx", raising(error))
-    assert end_of("inspect", "net.net") == (2, f"celif: {error}\n")
+    assert end_of("inspect", "net.net") == (2, f"celif: {error}\n", "")
 
 
 def test_failed_lava_run_ends_in_code_3(
@@ -68,7 +68,7 @@ def test_failed_lava_run_ends_in_code_3(
     assert "not finished after 0 s" in late.error
     monkeypatch.setattr(lava_procs, "run", raising(lava_procs.LavaRunError("layer [0] died")))
     dead = end_of("run", net, "--task", "digits")
-    assert dead == (3, "celif: the run failed: layer [0] died\n")
+    assert dead == (3, "celif: the run failed: layer [0] died\n", "")
 
 
 def test_diverged_training_ends_in_code_3(
@@ -76,7 +76,7 @@ def test_diverged_training_ends_in_code_3(
 ) -> None:
     error = FloatingPointError("epoch 1 step 1: expected a finite loss, got nan")
     monkeypatch.setattr(trainer.Trainer, "run", raising(error))
-    assert end_of("train", "--out", tmp_path) == (3, f"celif: the run failed: {error}\n")
+    assert end_of("train", "--out", tmp_path) == (3, f"celif: the run failed: {error}\n", "")
 
 
 def test_our_own_mistake_shows_its_traceback_and_ends_in_code_3(
@@ -139,11 +139,11 @@ def test_text_in_brackets_is_printed_whole(
     assert ending.error.count("\n") == 1
     name = "[bold]:warning:.net"
     shutil.copy(run_folder / "net.net", name)
-    assert f"{name}: 64 steps" in end_of("inspect", name).error
-    assert f"{name}: fixed, 5 test" in end_of("evaluate", name, "--samples", 5).error
+    assert f"{name}: 64 steps" in end_of("inspect", name).output
+    assert f"{name}: fixed, 5 test" in end_of("evaluate", name, "--samples", 5).output
     exported = end_of("export", run_folder / "run" / "last.pt", "-o", "[b].net")
     assert exported.code == 0
-    assert "[b].net  (" in exported.error
+    assert "[b].net  (" in exported.output
 
 
 def without_lava(monkeypatch: pytest.MonkeyPatch) -> str:
@@ -165,7 +165,7 @@ def test_verify_without_lava_is_incomplete(
     arguments = ("verify", run_folder / "net.net", "--task", "digits", "--samples", 2)
     ending = end_of(*arguments)
     assert ending.code == 4
-    assert f"rung 3 not run: {hint}\n" in ending.error
+    assert f"rung 3 not run: {hint}\n" in ending.output
     assert "warning: incomplete: no difference was found" in ending.error
     assert end_of(*arguments, "--target", "torch,twin,lava").code == 4  # asked for, not run
     assert end_of(*arguments, "--target", "torch,twin").code == 0  # all that was asked for ran
@@ -186,14 +186,15 @@ def test_saturations_are_shown_with_their_layers(saturating: Path, end_of: Any) 
     assert min(counts) > 0
     for arguments in (("simulate", saturating, "--task", "digits"), ("evaluate", saturating)):
         assert answer(*arguments, "--samples", 20)["saturations"] == counts
-        error = end_of(*arguments, "--samples", 20).error
+        ending = end_of(*arguments, "--samples", 20)
+        error = ending.error
         assert f"layer 0 ({counts[0]:,}), layer 1 ({counts[1]:,})" in error
         assert error.startswith("warning: V or Θ stood at the end of its register")
-        assert f"{sum(counts):,} saturations" in error
+        assert f"{sum(counts):,} saturations" in ending.output
 
 
 def test_no_warning_without_saturations(run_folder: Path, end_of: Any) -> None:
     ending = end_of("simulate", run_folder / "net.net", "--task", "digits", "--samples", 5)
     assert ending.code == 0
     assert "warning" not in ending.error
-    assert ", 0 saturations" in ending.error
+    assert ", 0 saturations" in ending.output

@@ -51,11 +51,11 @@ def small_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor_counts_a_missing_chip_only_if_asked_for_it(tmp_path: Path) -> None:
     result = run_celif("doctor", "--target", "loihi2")
     assert result.exit_code == 2
-    assert "missing: Intel's extension of Lava" in " ".join(result.stderr.split())
+    assert "missing: Intel's extension of Lava" in " ".join(result.stdout.split())
     with loihi_standin.installed(tmp_path, model=False):
         assert run_celif("doctor", "--target", "loihi2", "--hybrid").exit_code == 0
         assert (
-            "an on-chip model of CELIF: missing" in run_celif("doctor", "--target", "loihi2").stderr
+            "an on-chip model of CELIF: missing" in run_celif("doctor", "--target", "loihi2").stdout
         )
 
 
@@ -63,8 +63,8 @@ def test_doctor_without_lava_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib, "import_module", raising(ImportError("no lava-nc here")))
     result = run_celif("doctor")
     assert result.exit_code == 2
-    [line] = [line for line in result.stderr.splitlines() if "import:" in line]
-    assert "ImportError: no lava-nc here; pip install 'celif-lava[lava]' anew" in line
+    [line] = [line for line in result.stdout.splitlines() if "import:" in line]
+    assert "ImportError: no lava-nc here; pip install 'celif-lava[lava]' again" in line
 
 
 def test_doctor_tells_of_a_lava_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +72,8 @@ def test_doctor_tells_of_a_lava_that_does_not_run(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(lava_procs, "run", raising(failure))
     result = run_celif("doctor")
     assert result.exit_code == 2
-    assert "a small run: Lava run: OSError: no space in /dev/shm; see" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert "a small run: Lava run: OSError: no space in /dev/shm; see" in result.stdout
+    assert "Traceback" not in result.stdout
 
 
 @pytest.mark.usefixtures("small_run")
@@ -97,4 +97,4 @@ def test_doctor_names_what_is_short_and_other_versions(monkeypatch: pytest.Monke
         "lava-nc: 0.11.0; celif is tested with 0.10.x",
         "missing: numba",
     ):
-        assert words in result.stderr
+        assert words in result.stdout

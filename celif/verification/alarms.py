@@ -1,4 +1,4 @@
-"""What should not happen to a network on its way to integers, and when it is said aloud."""
+"""Alarms: limits beyond which the effect of quantisation is reported as suspicious."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LEAST_AGREEMENT = 0.99
 """Share of samples for which float and fixed must predict the same."""
 
 ALWAYS = 0.99
-"""A layer that fires more often than this says nothing any more."""
+"""A layer that fires in a larger share of neuron steps than this carries no information."""
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something that a user should look at; ``layer`` is None if it is about the whole network."""
+    """Something to look at; ``layer`` is None if it concerns the whole network."""
 
     kind: str
     layer: int | None
@@ -33,7 +33,7 @@ class Alarm:
 
 
 def alarms(gap: Gap) -> tuple[Alarm, ...]:
-    """All that is wrong with a measured gap, in the order of the layers."""
+    """Find everything suspicious in a measured gap, in the order of the layers."""
     found = [alarm for layer in gap.layers for alarm in _of_layer(layer)]
     if gap.prediction_agreement < LEAST_AGREEMENT:
         changed = round((1 - gap.prediction_agreement) * gap.samples)
@@ -41,9 +41,9 @@ def alarms(gap: Gap) -> tuple[Alarm, ...]:
             Alarm(
                 "predictions",
                 None,
-                f"{changed} of {gap.samples} samples are classified otherwise than in float; "
-                f"{LEAST_AGREEMENT:.0%} should be the same. The layer whose spikes agree least is "
-                "where to look; more bits or quantisation-aware training are what helps",
+                f"{changed} of {gap.samples} samples get a different class than in float; "
+                f"{LEAST_AGREEMENT:.0%} should get the same. Look at the layer whose spikes agree "
+                "least; more bits or quantisation-aware training help",
             )
         )
     return tuple(found)
@@ -55,9 +55,9 @@ def _of_layer(gap: LayerGap) -> list[Alarm]:
     if gap.rate_fixed == 0 and gap.rate_float > 0:
         found.append(Alarm("silent", gap.layer, f"it never fires; {rates}"))
     elif gap.rate_fixed > ALWAYS >= gap.rate_float:
-        found.append(Alarm("always firing", gap.layer, f"it carries nothing; {rates}"))
+        found.append(Alarm("always firing", gap.layer, f"it carries no information; {rates}"))
     elif abs(gap.rate_fixed - gap.rate_float) > max(RATE_FLOOR, RATE_MOVED * gap.rate_float):
-        limit = f"more than a {RATE_MOVED:.0%} change of itself"
+        limit = f"a change of more than {RATE_MOVED:.0%}"
         found.append(Alarm("rate", gap.layer, f"{rates}: {limit}"))
     if gap.saturations:
         found.append(

@@ -1,7 +1,7 @@
-"""Whether a file is what its checkpoint exports to: quantised again, compared dataset by dataset.
+"""Check that a file holds the integers of its checkpoint, dataset by dataset.
 
-The formats (exponents, bits, fractional bits, input encoding) are the file's; every integer that
-follows from them and the floats is made anew. What then differs was changed, or made wrongly.
+The floats are quantised again in the formats of the file (exponents, bits, fractional bits, input
+encoding). A dataset that then differs was changed after the export, or was exported wrongly.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Provenance:
     mismatches: int
     differences: tuple[DatasetDifference, ...]
     other_floats: tuple[str, ...]
-    """Tensors whose sum in the file is not that of the checkpoint's."""
+    """Tensors whose digest in the file is not that of the checkpoint."""
     effect: Difference | None
     """What the differing integers change first in a run of the given samples."""
 
@@ -73,12 +73,12 @@ class Provenance:
 
     @property
     def verdict(self) -> str:
-        """As a rung's."""
+        """The verdict in the words of a rung: ``equal`` or ``DIFFERS``."""
         return "equal" if self.equal else "DIFFERS"
 
     @property
     def detail(self) -> str:
-        """What to say of a difference."""
+        """A description of the differences, for the terminal."""
         lines = []
         if self.other_floats:
             lines.append(
@@ -99,8 +99,8 @@ def examine(fixed: FixedNetwork, source: Source, x: np.ndarray, graded: np.ndarr
         changes; SLAYER's blocks learn their shape from them.
     """
     expected = quantise_again(source, fixed, x)
-    held = contents(expected).datasets
-    found = tuple(differences(expected, fixed))
+    held = contents(expected)
+    found = tuple(_differences(held, contents(fixed)))
     other = sorted(
         name
         for name in (expected.digests.keys() | fixed.digests.keys() if fixed.digests else ())
@@ -111,8 +111,8 @@ def examine(fixed: FixedNetwork, source: Source, x: np.ndarray, graded: np.ndarr
         traces = (simulate(net, graded, trace=True) for net in (expected, fixed))
         effect = compare(*traces).first
     return Provenance(
-        datasets=len(held),
-        values=sum(values.size for values in held.values()),
+        datasets=len(held.datasets),
+        values=sum(values.size for values in held.datasets.values()),
         mismatches=sum(difference.mismatches for difference in found),
         differences=found,
         other_floats=tuple(other),
@@ -152,11 +152,11 @@ def check_same_shape(stack: Stack, fixed: FixedNetwork) -> None:
 
 
 class Contents(NamedTuple):
-    """Every dataset of a network's file by path, but the sums of the floats."""
+    """The datasets of a network's file by path, except the digests of the floats."""
 
     datasets: dict[str, np.ndarray]
     layers: dict[str, int]
-    """The layer of each dataset that has one; what flattens images is in the file no layer."""
+    """The layer of each dataset that belongs to one; a flattening entry of the file is no layer."""
 
 
 def contents(network: FixedNetwork) -> Contents:
@@ -193,7 +193,10 @@ def contents(network: FixedNetwork) -> Contents:
 
 def differences(expected: FixedNetwork, found: FixedNetwork) -> list[DatasetDifference]:
     """Every dataset in which the files of two networks differ, in the order of the layers."""
-    ours, theirs = contents(expected), contents(found)
+    return _differences(contents(expected), contents(found))
+
+
+def _differences(ours: Contents, theirs: Contents) -> list[DatasetDifference]:
     layers = {**theirs.layers, **ours.layers}
     names = [*ours.datasets, *(name for name in theirs.datasets if name not in ours.datasets)]
     each = (
@@ -219,6 +222,6 @@ def _difference(
 
 
 def _plain(value: np.generic) -> Any:
-    """A value of a dataset as JSON and a message have it."""
+    """Convert a value of a dataset for JSON and for messages."""
     found = value.item()
     return found.decode() if isinstance(found, bytes) else found

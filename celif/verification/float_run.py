@@ -22,10 +22,13 @@ from training.slayer.neuron import Neuron
 Source = Network | QuantizedNetwork | nn.Module | Iterable[nn.Module]
 """What a file may have been exported from."""
 
+OUTPUT_TOLERANCE = 1e-4
+"""Relative to the largest output: float32 sums in another order."""
+
 
 @dataclass(frozen=True)
 class FloatStates:
-    """A layer's states, each (batch, neuron, time); V and Θ of CE-LIF layers only."""
+    """A layer's states, each (batch, neuron, time); V and Θ exist for CE-LIF layers only."""
 
     spikes: np.ndarray
     v: np.ndarray | None = None
@@ -33,18 +36,27 @@ class FloatStates:
 
 
 @dataclass(frozen=True)
-class FloatRun:
-    """Logits (batch, classes), or the last layer's spike counts, and every layer's states."""
+class FloatTrace:
+    """What a float network computes: its logits and the states of every layer.
+
+    The logits are (batch, classes); of a network without a readout they are the last layer's
+    spike counts.
+    """
 
     logits: np.ndarray
     layers: list[FloatStates]
+    otherwise: str | None = None
+    """How ``net(x)`` differs from its layers run one after another, as they are in the file."""
 
 
 @torch.no_grad()
-def run_float(source: Source, x: np.ndarray) -> FloatRun:
+def run_float(source: Source, x: np.ndarray) -> FloatTrace:
     """Run samples (batch, channel, time) through the float network, in evaluation mode.
 
-    A quantisation-aware network is run with the floats that it holds, without their rounding.
+    The network is called as its user calls it, ``source(x)``. A file holds the layers of a module
+    one after another; where the module's own forward pass computes something else, the result says
+    so. The blocks of a plain list run in its order, and a quantisation-aware network with the
+    floats that it holds, without their rounding.
     """
     if isinstance(source, QuantizedNetwork):
         source = source.net
@@ -53,42 +65,104 @@ def run_float(source: Source, x: np.ndarray) -> FloatRun:
             f"network context: expected v*te, whose V and Θ are looked at here, got "
             f"{source.config.context!r}; training.kernels.adaptive.states has the others"
         )
-    modules = [source] if isinstance(source, Network) else members(source)
-    modes = [module.training for module in modules]
+    modules = [source] if isinstance(source, nn.Module) else members(source)
+    modes = [(each, each.training) for module in modules for each in module.modules()]
     for module in modules:
         module.eval()
     try:
         if isinstance(source, Network):
             return _run_network(source, torch.as_tensor(x, dtype=source.te_table.dtype))
-        return _run_blocks(modules, torch.as_tensor(x, dtype=torch.float32))
+        return _run_blocks(source, torch.as_tensor(x, dtype=torch.float32))
     finally:
-        for module, mode in zip(modules, modes, strict=True):
-            module.train(mode)
+        for module, mode in modes:
+            module.training = mode
 
 
-def _run_network(net: Network, x: torch.Tensor) -> FloatRun:
+def _run_network(net: Network, x: torch.Tensor) -> FloatTrace:
     hidden = net.hidden_states(x)
     p = Params(net.config.alpha, net.config.beta, net.config.theta0)
     layers = [_states(layer, net.te_table, p) for layer in hidden]
-    return FloatRun(net.read(hidden[-1].spikes).numpy(), layers)
+    if type(net).forward is Network.forward:
+        return FloatTrace(net.read(hidden[-1].spikes).numpy(), layers)
+    ours = net(x)
+    return FloatTrace(ours.numpy(), layers, _difference(ours, Network.forward(net, x)))
 
 
-def _run_blocks(blocks: list[Any], x: torch.Tensor) -> FloatRun:
+def _run_blocks(source: nn.Module | Iterable[nn.Module], x: torch.Tensor) -> FloatTrace:
+    blocks = members(source)
     neurons = [block.neuron for block in blocks if getattr(block, "neuron", None) is not None]
-    calls: dict[Any, tuple[tuple[torch.Tensor, ...], torch.Tensor]] = {}
+    output, calls = _watched(_Chain(blocks), neurons, x)
+    otherwise = None
+    if isinstance(source, nn.Module) and type(source).forward is not nn.Sequential.forward:
+        chain, (output, own) = output, _watched(source, neurons, x)
+        otherwise = _difference(output, chain)
+        again = next((i for i, n in enumerate(neurons) if len(own[n]) != 1), None)
+        if again is None:
+            calls = own
+        elif otherwise is None:
+            otherwise = f"layer {again} is called {len(own[neurons[again]])} times, expected once"
+    layers = [_block_states(neuron, *calls[neuron][0]) for neuron in neurons]
+    return FloatTrace(
+        output.numpy() if output.ndim == 2 else _flat(output).sum(-1), layers, otherwise
+    )
 
-    def watch(neuron: Any, inputs: tuple[torch.Tensor, ...], spikes: torch.Tensor) -> None:
-        calls[neuron] = inputs, spikes  # of calls within calls, the outermost stays
 
-    hooks = [neuron.register_forward_hook(watch) for neuron in neurons]
-    try:
-        for block in blocks:
+class _Chain(nn.Module):
+    """Blocks that run one after another, without becoming their parent."""
+
+    def __init__(self, blocks: list[Any]) -> None:
+        super().__init__()
+        self._blocks = tuple(blocks)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self._blocks:
             x = block(x)
+        return x
+
+
+_Call = tuple[tuple[torch.Tensor, ...], torch.Tensor]
+
+
+def _watched(
+    net: nn.Module, neurons: list[Any], x: torch.Tensor
+) -> tuple[torch.Tensor, dict[Any, list[_Call]]]:
+    """Call ``net`` and record what each neuron received and sent in every outermost call."""
+    calls: dict[Any, list[_Call]] = {neuron: [] for neuron in neurons}
+    depth = dict.fromkeys(neurons, 0)
+
+    def enter(neuron: Any, inputs: tuple[torch.Tensor, ...]) -> None:
+        depth[neuron] += 1
+
+    def leave(neuron: Any, inputs: tuple[torch.Tensor, ...], spikes: torch.Tensor) -> None:
+        depth[neuron] -= 1
+        if depth[neuron] == 0:
+            calls[neuron].append((inputs, spikes))
+
+    hooks = [neuron.register_forward_pre_hook(enter) for neuron in neurons]
+    hooks += [neuron.register_forward_hook(leave) for neuron in neurons]
+    try:
+        return net(x), calls
     finally:
         for hook in hooks:
             hook.remove()
-    layers = [_block_states(neuron, *calls[neuron]) for neuron in neurons]
-    return FloatRun(x.numpy() if x.ndim == 2 else _flat(x).sum(-1), layers)
+
+
+def _difference(found: torch.Tensor, chain: torch.Tensor) -> str | None:
+    """Say where the output of a network's forward pass differs from that of its layers in a row."""
+    if found.shape != chain.shape:
+        return (
+            f"its output has shape {tuple(found.shape)}, its layers in a row {tuple(chain.shape)}"
+        )
+    # The same operations on the same numbers; what is left is the order of float32 sums.
+    limit = OUTPUT_TOLERANCE * float(chain.abs().max().clamp(min=1.0))
+    wrong = (found - chain).abs() > limit
+    if not wrong.any():
+        return None
+    at = tuple(wrong.nonzero()[0].tolist())
+    return (
+        f"net(x)[{', '.join(map(str, at))}] is {float(found[at]):.6g}, its layers in a row give "
+        f"{float(chain[at]):.6g} ({int(wrong.sum()):,} of {wrong.numel():,} outputs differ)"
+    )
 
 
 def _block_states(

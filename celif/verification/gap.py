@@ -1,4 +1,4 @@
-"""The gap between the float network and its integers: measured, not required to be nothing."""
+"""The gap between the float network and its integers, which is measured and need not be zero."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from export.model.network import CelifLayer
 class LayerGap:
     """How a layer in integers differs from the float one it came from.
 
-    Errors are of the registers, in the float network's units: V and Θ of every neuron at every
-    step. A spike that falls otherwise moves all that follows it, so they tell more of small
-    differences than of large ones. None of a layer without such registers in float (CUBA).
+    Errors are those of the registers V and Θ of every neuron at every step, in the float network's
+    units. One spike that differs moves everything after it, so the errors say more about small
+    differences than about large ones. A layer without such registers in float (CUBA) has None.
     """
 
     layer: int
@@ -39,17 +39,19 @@ class LayerGap:
 
 @dataclass(frozen=True)
 class Gap:
-    """Float against fixed, over all samples."""
+    """Float against fixed, over all samples; the float side is the network as its user calls it."""
 
     samples: int
     prediction_agreement: float
     accuracy_float: float | None
     accuracy_fixed: float | None
     layers: tuple[LayerGap, ...]
+    otherwise: str | None = None
+    """How ``net(x)`` differs from the layers in a row that the file holds; None if it does not."""
 
 
 class _Error:
-    """Mean and largest of absolute differences that arrive in parts."""
+    """Mean and maximum of absolute differences that arrive in parts."""
 
     def __init__(self) -> None:
         self.total, self.largest, self.count = 0.0, 0.0, 0
@@ -129,10 +131,11 @@ def measure_gap(
         Samples that are in memory at a time.
     """
     tallies = [_Tally(i, unit(layer)) for i, layer in enumerate(fixed.layers)]
-    floats, integers = [], []
+    floats, integers, otherwise = [], [], None
     for start in range(0, len(samples), chunk):
         part = slice(start, start + chunk)
         run = run_float(source, samples[part])
+        otherwise = otherwise or run.otherwise
         trace = simulate(fixed, graded[part], trace=True)
         for tally, states in zip(tallies, run.layers, strict=True):
             tally.add(states, trace)
@@ -145,6 +148,7 @@ def measure_gap(
         accuracy_float=None if labels is None else float((ours == labels).mean()),
         accuracy_fixed=None if labels is None else float((theirs == labels).mean()),
         layers=tuple(tally.result() for tally in tallies),
+        otherwise=otherwise,
     )
 
 

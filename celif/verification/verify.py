@@ -1,11 +1,11 @@
-"""``verify``: what the chip will compute, where that differs from the float network, and why."""
+"""``verify``: compare a file with its network, rung by rung, and measure what rounding costs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,17 +22,20 @@ from hw_tests import ladder
 from hw_tests.ladder import Result, climb
 from training import Network
 
+if TYPE_CHECKING:
+    from lava_procs import Loihi
+
 LAVA_SAMPLES = 4
 """Samples that go through Lava, where a step costs milliseconds."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Every rung's outcome and, where the float network is known, its export and the gap."""
+    """The result of every rung and, where the float network is known, its export and the gap."""
 
     rungs: tuple[Result, ...]
     source: Provenance | None = None
-    """The file against what it was exported from."""
+    """The comparison of the file with the network that it was exported from."""
     gap: Gap | None = None
     alarms: tuple[Alarm, ...] = ()
 
@@ -40,7 +43,8 @@ class Verification:
     def differs(self) -> bool:
         """Whether anything that must be equal is not."""
         source = self.source is not None and not self.source.equal
-        return source or any(result.verdict == "DIFFERS" for result in self.rungs)
+        forward = self.gap is not None and self.gap.otherwise is not None
+        return source or forward or any(result.verdict == "DIFFERS" for result in self.rungs)
 
     @property
     def equal(self) -> bool:
@@ -51,7 +55,7 @@ class Verification:
 
     @property
     def complete(self) -> bool:
-        """Whether every rung below the chip ran that the network has a use for."""
+        """Whether every rung below the chip ran that applies to the network."""
         below = [result for result in self.rungs if result.rung < ladder.CHIP]
         return not any(result.why in (ladder.UNASKED, ladder.UNAVAILABLE) for result in below)
 
@@ -78,6 +82,7 @@ def verify(
     *,
     targets: Collection[str] = ("torch", "twin", "lava"),
     lava_samples: int = LAVA_SAMPLES,
+    chip: Loihi | None = None,
 ) -> Verification:
     """Compare a file with what it was exported from, climb the ladder, and measure the gap.
 
@@ -86,21 +91,26 @@ def verify(
     path
         The netx file, or what :func:`export.read_netx` made of it.
     net
-        What it was exported from: a float network, a quantisation-aware one, or a stack of
-        blocks. None leaves out the comparison with it, and the gap.
+        The network it was exported from: a float network, a quantisation-aware one, or blocks. It
+        is called as its user calls it, ``net(x)``, and a forward pass that is not what the file
+        holds counts as a difference. None leaves out the comparison with it, and the gap.
     x, y
         Inputs (batch, channel, time) or, of images, (batch, channel, row, column, time), as the
         float network takes them, and labels for accuracy.
         The gap uses all of them, the rungs the first ``lava_samples``.
     targets
-        Back ends of the ladder.
+        Back ends to compare, of ``torch``, ``twin``, ``lava`` and ``loihi2``.
+    lava_samples
+        How many samples climb the ladder.
+    chip
+        The Loihi 2 of target ``loihi2``; by default the one that the environment names.
     """
     fixed = path if isinstance(path, FixedNetwork) else read_netx(path)
     values = np.asarray(x)
     if values.ndim == 5:  # a file numbers the pixels of images as torch flattens them
         values = values.reshape(len(values), -1, values.shape[-1])
     graded = fixed.encode(values)
-    rungs = tuple(climb(fixed, graded[:lava_samples], targets))
+    rungs = tuple(climb(fixed, graded[:lava_samples], targets, chip))
     if net is None:
         return Verification(rungs)
     if not isinstance(net, nn.Module):

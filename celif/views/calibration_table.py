@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from celif.console import console, say
+from celif.console import results, say
 from celif.views.fit_table import prose
 from export.fit.calibration import TOLERANCE, Comparison
 
@@ -37,7 +37,7 @@ def show_calibration(rows: Sequence[Comparison]) -> None:
         if before is None or before.row.network != one.row.network:
             table.add_row(one.row.network)
         table.add_row(*_row(one))
-    console.print(table)
+    results.print(table)
     prose(
         "Total in percent of the pool, counted and printed; words of synapses on a core; cores, "
         "counted/printed; a * marks weight bits that were chosen so that the row's own synapses "

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from celif import exits
-from celif.console import console, fail, notice, say, warn
+from celif.console import fail, notice, results, say, warn
 from export import FixedNetwork
 from export.proof.attack import attack as search
 from export.proof.certificate import certify
@@ -46,7 +46,7 @@ def show_certification(result: dict[str, Any]) -> None:
                 reached = attack["layers"][i]["registers"][register]
                 row += [_share(reached["alone_ratio"]), _share(reached["network_ratio"])]
             table.add_row(*map(escape, row))
-    console.print(table)
+    results.print(table)
     say("bound: largest magnitude for any input in range; room: bits left above it")
     if attack:
         say(

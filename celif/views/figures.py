@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from celif.verification.float_run import FloatRun, FloatStates, Source, run_float
+from celif.verification.float_run import FloatStates, FloatTrace, Source, run_float
 from celif.verification.gap import unit
 from export import FixedNetwork, Trace, simulate
 from export.model.network import CelifLayer
@@ -93,7 +93,7 @@ def _input(ax: Any, x: np.ndarray) -> None:
     ax.set_ylabel("input")
 
 
-def _raster(ax: Any, trace: Trace, floats: FloatRun | None) -> None:
+def _raster(ax: Any, trace: Trace, floats: FloatTrace | None) -> None:
     """Spikes in integers; where float has another one, or none, in red."""
     base, ticks = 0, []
     for i, layer in enumerate(trace.spikes or ()):
@@ -119,7 +119,7 @@ def _raster(ax: Any, trace: Trace, floats: FloatRun | None) -> None:
         )
 
 
-def _registers(ax: Any, fixed: FixedNetwork, trace: Trace, floats: FloatRun | None) -> None:
+def _registers(ax: Any, fixed: FixedNetwork, trace: Trace, floats: FloatTrace | None) -> None:
     """V and Θ of a neuron of the last CE-LIF layer: float drawn wide, fixed thin over it."""
     last = max(i for i, layer in enumerate(fixed.layers) if isinstance(layer, CelifLayer))
     assert trace.spikes is not None  # the twin was asked for a trace

@@ -9,7 +9,7 @@ from inspect import signature
 from rich import box
 from rich.table import Table
 
-from celif.console import console, say
+from celif.console import results, say
 from export.fit.chip import Chip
 from export.fit.energy import Estimate
 from export.fit.fit import Fit
@@ -79,7 +79,7 @@ def _show_placement(placement: Placement) -> None:
             f"{sum(core.held.state for core in cores):,}",
             f"{layer['binding']['share']:.1%}",
         )
-    console.print(table)
+    results.print(table)
     say("words of 64 bits on all of a layer's cores; the fullest core's share of its")
     say("nearest limit")
     say("")
@@ -112,7 +112,7 @@ def _show_estimate(estimate: Estimate, chip: Chip) -> None:
             f"{layer.rate:.1%}" if layer.spikes else "",
             str(layer.instructions),
         )
-    console.print(table)
+    results.print(table)
     prose(
         f"energy: {estimate.step_nj:,.1f} nJ a step ({estimate.synop_nj:,.1f} synapses, "
         f"{estimate.update_nj:,.1f} neurons), {estimate.sample_uj:,.1f} µJ a sample"
@@ -130,7 +130,7 @@ def _show_estimate(estimate: Estimate, chip: Chip) -> None:
 
 def export_options(formats: Mapping[str, int | str]) -> str:
     """What asks for formats: options of ``celif export``, or, if it has none, of ``to_netx``."""
-    from celif.commands.exporting import export
+    from celif.commands.export import export
 
     if not formats:
         return ""

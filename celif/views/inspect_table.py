@@ -8,7 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from celif.console import console, say
+from celif.console import results, say
 from export import FixedNetwork
 from export.convert.report import plain
 from export.loihi2 import DECAY_ONE
@@ -87,7 +87,7 @@ def show(about: dict[str, Any]) -> None:
         table.add_column(title, justify=justify, overflow="fold")
     for layer in about["layers"]:
         table.add_row(*map(escape, cells(layer)))
-    console.print(table)
+    results.print(table)
     for layer in about["layers"]:
         held = f", each value for {layer['te_hold']} steps" if layer.get("te_hold", 1) > 1 else ""
         if held or layer.get("te_encoding", "table") != "table":

@@ -1,4 +1,4 @@
-"""What a verification looks like in a terminal."""
+"""A verification as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from celif.console import console, say, warn
+from celif.console import results, say, warn
 from celif.verification.alarms import LEAST_AGREEMENT
 from celif.verification.file_check import COMPARED
 from celif.verification.gap import Gap
 from celif.verification.verify import Verification
 from hw_tests.compare import Difference
 from hw_tests.ladder import UNASKED
+
+FORWARD = "net(x) ↔ its layers in a row"
 
 _COLOURS = {"equal": "green", "DIFFERS": "bold red", "not run": "yellow"}
 _SYMBOLS = {"theta": "Θ", "v": "V", "spikes": "S"}
@@ -37,12 +39,18 @@ def show_verification(result: Verification) -> None:
         verdict = f"[{_COLOURS[source.verdict]}]{source.verdict}[/]"
         counts = ["", f"{source.values:,}", f"{source.mismatches:,}"]
         table.add_row("file", escape(COMPARED), *counts, verdict)
+    if result.gap is not None and result.gap.otherwise is not None:
+        row = ("net", escape(FORWARD), f"{result.gap.samples:,}", "", "")
+        table.add_row(*row, f"[{_COLOURS['DIFFERS']}]DIFFERS[/]")
     for rung in result.rungs:
         ran = rung.verdict != "not run"
         verdict = f"[{_COLOURS[rung.verdict]}]{rung.verdict}[/]"
         counts = [f"{n:,}" if ran else "" for n in (rung.steps, rung.values, rung.mismatches)]
         table.add_row(str(rung.rung), escape(rung.compared), *counts, verdict)
-    console.print(table)
+    results.print(table)
+    if result.gap is not None and result.gap.otherwise is not None:
+        say("net DIFFERS: the network's own forward pass is not what the file holds, its layers")
+        say(f"one after another: {result.gap.otherwise}")
     if source is not None and not source.equal:
         say(f"file DIFFERS: {source.detail}")
         if source.effect is not None:
@@ -72,7 +80,7 @@ def show_difference(first: Difference, sides: tuple[str, ...]) -> None:
         cells = (_pair(getattr(moment, name)) for name in _SYMBOLS)
         mark = " ◂" if moment.step == first.step else "  "
         table.add_row(f"{moment.step}{mark}", *cells)
-    console.print(table)
+    results.print(table)
 
 
 def _pair(values: tuple[Any, Any] | None) -> str:
@@ -102,9 +110,9 @@ def show_gap(gap: Gap) -> None:
             str(layer.silent_fixed),
             f"{layer.saturations:,}",
         )
-    console.print(table)
+    results.print(table)
     colour = "green" if gap.prediction_agreement >= LEAST_AGREEMENT else "bold red"
     line = f"same prediction: [{colour}]{gap.prediction_agreement:.2%}[/]"
     if gap.accuracy_float is not None and gap.accuracy_fixed is not None:
         line += f"   accuracy: float {gap.accuracy_float:.2%}, fixed {gap.accuracy_fixed:.2%}"
-    console.print(line)
+    results.print(line)

@@ -6,6 +6,7 @@ the quantisation-aware forward pass and, once, in Lava; all must agree in every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from export import FixedNetwork, Trace, quantize, read_netx, simulate, to_netx
 from hw_tests.backends import run_quantised
 from hw_tests.compare import assert_same_trace, firing_rates
-from hw_tests.ladder import RUNGS, climb, rung
+from hw_tests.ladder import RUNGS, Rung, climb, rung
 from hw_tests.networks.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.oracle.backend import run_oracle
 from hw_tests.plain_steps import run_plain
@@ -25,10 +26,14 @@ from training import Network, tasks, trainer
 
 
 def run_both(
-    number: int, targets: list[str], net: FixedNetwork, x: np.ndarray
+    number: int,
+    targets: list[str],
+    net: FixedNetwork,
+    x: np.ndarray,
+    rungs: Sequence[Rung] = RUNGS,
 ) -> tuple[Trace, Trace]:
-    """Traces of both sides of a rung, or a skip with the reason why it cannot run."""
-    rung = [rung for rung in RUNGS if rung.number == number][-1]
+    """Run both sides of a rung, or skip with the reason why it cannot run."""
+    rung = [rung for rung in rungs if rung.number == number][-1]
     if (reason := rung.why_not(targets)) is not None:
         pytest.skip(reason)
     reference, under_test = rung.backends
@@ -84,8 +89,8 @@ def test_rung_1_lava_float_equals_torch(case: Case, targets: list[str]) -> None:
     assert_same_trace(expected, found)
 
 
-def test_rung_4_loihi2_equals_lava(targets: list[str]) -> None:
-    assert_same_trace(*run_both(4, targets, *CASES[5].build()))
+def test_rung_4_loihi2_equals_lava(targets: list[str], rungs: list[Rung]) -> None:
+    assert_same_trace(*run_both(4, targets, *CASES[5].build(), rungs))
 
 
 @pytest.fixture(scope="module")

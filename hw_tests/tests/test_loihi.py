@@ -17,7 +17,7 @@ import pytest
 from export import FixedNetwork, ModelError, simulate
 from export.model.network import CubaLayer
 from hw_tests import ladder
-from hw_tests.chip import using_loihi, why_no_loihi2
+from hw_tests.backends import no_loihi2
 from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.networks.random_nets import random_network
 from hw_tests.tests import loihi_standin
@@ -137,8 +137,7 @@ def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
 @pytest.mark.usefixtures("with_model")
 def test_rung_4_runs_and_notices_a_chip_that_differs(net: FixedNetwork, x: np.ndarray) -> None:
     def rung_4(**options: Any) -> ladder.Result:
-        with using_loihi(**options):
-            results = ladder.climb(net, x[:1], ["loihi2"])
+        results = ladder.climb(net, x[:1], ["loihi2"], Loihi(**options))
         [result] = [result for result in results if result.rung == ladder.CHIP]
         return result
 
@@ -254,7 +253,7 @@ def test_chip_models_are_registered_in_python_or_by_installed_packages(
 
 def test_without_the_extension_the_chip_is_explained_away(net: FixedNetwork, x: np.ndarray) -> None:
     assert not any(piece.found for piece in pieces() if "lava." in piece.name)
-    reason = why_no_loihi2()
+    reason = no_loihi2()
     assert reason is not None
     assert reason.startswith("no Loihi 2: Intel's extension of Lava")
     with pytest.raises(LoihiMissingError, match="members of INRC get it"):

@@ -12,7 +12,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from celif.console import console, say
+from celif.console import results, say
 from celif.experiments.machinery.experiment import Experiment, Outcome, Settings
 from celif.experiments.machinery.stopwatch import spent_below
 from celif.views import figures
@@ -105,7 +105,7 @@ def show(record: dict[str, Any], out: Path) -> None:
     for row in record["rows"]:
         shown = (ours(row), number(row["paper"]), number(row["difference"], signed=True))
         table.add_row(escape(row["what"]), *shown, escape(row["unit"]))
-    console.print(table)
+    results.print(table)
     for claim in record["claims"]:
         say(f"{'holds' if claim['holds'] else 'DOES NOT HOLD'}: {claim['text']}")
     say(f"budget: {record['budget']}")

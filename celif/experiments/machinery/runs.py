@@ -115,7 +115,7 @@ def train(
     shown = f"{len(trainer.history)} of {recipe.epochs} epochs"
     if score is not None:
         shown = f"test {task.objective.name} {task.objective.text(score)}"
-    console.say(f"{name}: {count:,} parameters, {shown}")
+    console.note(f"{name}: {count:,} parameters, {shown}")
     return Trained(name, trainer.history, score, count, finished, tuple(watch.seconds))
 
 

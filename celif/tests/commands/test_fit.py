@@ -31,10 +31,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fit_places_the_papers_network_and_explains_itself(end_of: Any, folder: Path) -> None:
     ending = end_of("fit", folder / "paper.net")
     assert ending.code == 0
-    assert "paper.net fits loihi2, 1 chip: 11 of 128 cores" in ending.error
-    assert "nearest limit: neuron words, mostly TE, 91.9% taken" in ending.error
-    assert "0▇ 0▇ 1█ 1█ 1█ 1█ 2█ 2█ 2█ 2█ 3▁" in ending.error
-    said = " ".join(ending.error.split())
+    assert "paper.net fits loihi2, 1 chip: 11 of 128 cores" in ending.output
+    assert "nearest limit: neuron words, mostly TE, 91.9% taken" in ending.output
+    assert "0▇ 0▇ 1█ 1█ 1█ 1█ 2█ 2█ 2█ 2█ 3▁" in ending.output
+    said = " ".join(ending.output.split())
     assert "cores with TE in neuron words: 11 (2 + 4 + 4 + 1)" in said
     assert "with TE in the pool: 5 (1 + 1 + 2 + 1); counted here: neuron words" in said
     assert "not certain: te_in_state" in said
@@ -46,9 +46,9 @@ def test_fit_compares_its_counts_with_the_compilers_tables(
     monkeypatch.setenv("COLUMNS", "80")
     ending = end_of("fit", "--calibration")
     assert ending.code == 0
-    assert "largest residual 0.010" in " ".join(ending.error.split())
-    assert max(map(len, ending.error.splitlines())) <= 80
-    assert "…" not in ending.error
+    assert "largest residual 0.010" in " ".join(ending.output.split())
+    assert max(map(len, ending.output.splitlines())) <= 80
+    assert "…" not in ending.output
     rows = answer("fit", "--calibration")["rows"]
     assert [row["cores"] for row in rows[:3]] == [1, 1, 3]
     assert {row["fitted"] for row in rows} == {True, False}
@@ -72,9 +72,9 @@ def test_fit_counts_operations_on_samples(folder: Path) -> None:
 def test_fit_refuses_with_the_limit_and_a_remedy(end_of: Any, folder: Path) -> None:
     ending = end_of("fit", folder / "paper.net", "--chip", folder / "short.json")
     assert ending.code == 1
-    assert "layer 0, state bytes: 792 needed, 700 there" in ending.error
-    assert "- TE of 4 bits, packed" in ending.error
-    assert export_options({"te_bits": 4, "te_encoding": "packed"}) in ending.error
+    assert "layer 0, state bytes: 792 needed, 700 there" in ending.output
+    assert "- TE of 4 bits, packed" in ending.output
+    assert export_options({"te_bits": 4, "te_encoding": "packed"}) in ending.output
     assert run_celif("fit", folder / "paper.net", "--chip", folder / "three.json").exit_code == 1
 
 
@@ -92,7 +92,7 @@ def test_fit_knows_boards(folder: Path) -> None:
 
 
 def test_fit_prints_the_figures_with_their_sources(folder: Path) -> None:
-    said = run_celif("fit", folder / "paper.net", "--figures").stderr
+    said = run_celif("fit", folder / "paper.net", "--figures").stdout
     assert "pool_words = 20,000   [compiler]" in said
     assert "tables that Intel's compiler printed" in said
 
@@ -134,6 +134,6 @@ def test_fit_keeps_within_80_columns(
     monkeypatch.chdir(folder)
     Path("many.json").write_text(json.dumps({"neurons_per_core": 1, "cores": 40}))
     boards = ("--chips", 20) if chip == "many.json" else ()
-    said = end_of("fit", "paper.net", "--chip", chip, "--input", "x.npy", *boards).error
+    said = end_of("fit", "paper.net", "--chip", chip, "--input", "x.npy", *boards).output
     assert max(map(len, said.splitlines())) <= 80, said
     assert "…" not in said

@@ -50,8 +50,8 @@ def test_inspect_tells_how_te_is_kept(run_folder: Path, tmp_path: Path, end_of: 
     end_of("export", run_folder / "run" / "last.pt", "-o", net, "--te-hold", 4, "--per-channel")
     shown = end_of("inspect", net)
     assert shown.code == 0
-    assert "layer 1: TE as table, each value for 4 steps" in shown.error
-    assert ".." in next(line for line in shown.error.splitlines() if "layer 1  CELIF" in line)
+    assert "layer 1: TE as table, each value for 4 steps" in shown.output
+    assert ".." in next(line for line in shown.output.splitlines() if "layer 1  CELIF" in line)
 
 
 REFUSED = {
@@ -111,7 +111,7 @@ def test_finetune_trains_on_and_its_export_is_what_it_computes(
     assert measured[0]["accuracy"] == measured[1]["accuracy"]
     refused = end_of("export", run / "last.pt", "-o", net, "--te-bits", 8, "--weight-bits", 4)
     assert refused.code == 2
-    assert "expected no options of formats, which celif finetune has fixed" in refused.error
+    assert "expected no format options, because celif finetune has fixed" in refused.error
     again = end_of("finetune", source, "--out", run)
     assert again.code == 2
     assert "holds a run already; add --resume" in again.error

@@ -59,7 +59,7 @@ def test_a_difference_is_named_and_ends_with_1(end_of: Any, folder: Path) -> Non
     assert (
         "cases/network/trace.npz: sample 1, layer 1, step 7, neuron 3, theta: "
         f"expected {was}, found {was + 1}"
-    ) in ending.error
+    ) in ending.output
 
 
 def test_what_is_missing_ends_with_4(end_of: Any, folder: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from celif.commands import training as training_commands
+from celif.commands.train import train
 from celif.tests.run_command import answer, run_celif
 from export import quantize
 from training import checkpoint, tasks, trainer
@@ -25,7 +25,7 @@ SMALL = ("--epochs", 1, "--hidden", "6")
 
 
 def test_every_part_of_a_recipe_has_an_option(tmp_path: Path) -> None:
-    options = inspect.signature(training_commands.train).parameters
+    options = inspect.signature(train).parameters
     assert {field.name for field in fields(trainer.Recipe)} <= set(options)
     given = {"te_lr": 0.5, "warmup": 0.25, "weight_decay": 0.02}
     words = [
@@ -95,7 +95,7 @@ def test_checkpoint_that_train_did_not_write_is_no_start(tmp_path: Path, end_of:
 
 def test_run_of_one_preset_is_not_resumed_as_another(tmp_path: Path, end_of: Any) -> None:
     first = run_celif("train", "--out", tmp_path, *SMALL, "--batch", 400, "--resume")
-    assert "no checkpoint to go on from, so this is a new run" in first.stderr.replace("\n", " ")
+    assert "no checkpoint to continue from, so this is a new run" in first.stderr.replace("\n", " ")
     for preset in ("copy-100", "digits"):
         ending = end_of("train", "--out", tmp_path, "--resume", "--preset", preset)
         assert ending.code == 2

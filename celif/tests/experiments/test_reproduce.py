@@ -47,13 +47,13 @@ def test_missed_claim_is_exit_code_1(invented: str, tmp_path: Path) -> None:
 
 
 def test_unknown_experiment_names_the_known_ones(end_of) -> None:
-    code, error = end_of("reproduce", "nonesuch")
+    code, error, _ = end_of("reproduce", "nonesuch")
     assert code == 2
     assert "te-similarity" in error
 
 
 def test_an_experiment_that_runs_as_a_whole_refuses_a_part_of_it(invented: str, end_of) -> None:
-    code, error = end_of("reproduce", invented, "--minutes", 1)
+    code, error, _ = end_of("reproduce", invented, "--minutes", 1)
     assert code == 2
     assert "expected neither --minutes nor --only" in error
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from celif import verify
 from celif.verification.file_check import differences
-from celif.verification.verify import Verification
+from celif.verification.verify import Verification, verify
 from export import read_netx, simulate, to_netx
 from export.loihi2 import DECAY_BITS
 from export.model.network import CelifLayer, Encoding, FixedNetwork
@@ -102,13 +101,15 @@ def test_command_shows_the_values_around_a_difference(
     arguments = ("--against", tmp_path / "net.pt", "--input", tmp_path / "x.npy")
     ending = end_of("verify", path, *arguments, "--target", "twin")
     assert ending.code == 1
-    assert "file DIFFERS: the floats are the file's" in ending.error
-    assert "/layer/0/weight[4, 0]: expected" in ending.error
-    assert "in the twin this changes first: sample 0, layer 0, step 2, neuron 4, v:" in ending.error
-    assert "layer 0, neuron 4: checkpoint │ file" in ending.error
-    steps = [line.split()[0] for line in ending.error.splitlines() if line.count("│") == 3]
+    assert "file DIFFERS: the floats are the file's" in ending.output
+    assert "/layer/0/weight[4, 0]: expected" in ending.output
+    assert (
+        "in the twin this changes first: sample 0, layer 0, step 2, neuron 4, v:" in ending.output
+    )
+    assert "layer 0, neuron 4: checkpoint │ file" in ending.output
+    steps = [line.split()[0] for line in ending.output.splitlines() if line.count("│") == 3]
     assert steps == ["0", "1", "2", "3", "4", "5"]
-    assert "2 ◂" in ending.error
+    assert "2 ◂" in ending.output
 
 
 def test_te_shifted_by_a_step_is_found(path: Path, net: Network, x: torch.Tensor) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from celif import verify
 from celif.verification.gap import measure_gap
+from celif.verification.verify import verify
 from export import FixedNetwork, read_netx, simulate, to_netx
 from hw_tests import ladder
 from training import Network

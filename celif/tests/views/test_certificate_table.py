@@ -51,7 +51,7 @@ def test_certificate_fits_its_columns(
     proven: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = end_of("inspect", proven, "--certify", "--attack").error.splitlines()
+    lines = end_of("inspect", proven, "--certify", "--attack").output.splitlines()
     assert max(map(len, lines[1:])) <= columns
     row = next(line.split() for line in lines if "readout" in line)
     assert row[:3] == ["layer", "2", "readout"]

@@ -1,4 +1,4 @@
-"""``celif simulate`` and ``celif run``: a netx file in the twin and in Lava."""
+"""``celif run``: a netx file in Lava, on this CPU or on a Loihi 2."""
 
 from __future__ import annotations
 
@@ -20,24 +20,10 @@ from celif.commands.chip_options import (
 )
 from celif.commands.options import Data, Input, Json, Net, Output, Samples, TaskOption, answer
 
-
-def simulate(
-    net: Net,
-    task: TaskOption = None,
-    data: Data = None,
-    input: Input = None,
-    samples: Samples = None,
-    output: Output = None,
-    as_json: Json = False,
-) -> None:
-    """Run a netx file in the batched integer twin."""
-    from celif import samples as inputs
-    from export import read_netx
-
-    x, y = inputs.load(task, data, input, samples)
-    trace = inputs.run_twin(read_netx(net), x, trace=output is not None)
-    inputs.save_trace(trace, output)
-    answer(inputs.summary(trace, y), as_json)
+EXAMPLES = (
+    "celif run digits.net --task digits --samples 4",
+    "celif run digits.net --input x.npy --output trace.npz --probe v,s",
+)
 
 
 def run(
@@ -46,23 +32,28 @@ def run(
     data: Data = None,
     input: Input = None,
     samples: Samples = 4,
-    precision: Literal["fixed", "float"] = "fixed",
+    precision: Annotated[
+        Literal["fixed", "float"], typer.Option(help="Arithmetic of the Lava models.")
+    ] = "fixed",
     target: Annotated[
-        Literal["lava", "loihi2"], typer.Option(help="This CPU, or a Loihi 2.")
+        Literal["lava", "loihi2"],
+        typer.Option(help="Where to run: Lava on this CPU, or a Loihi 2."),
     ] = "lava",
     workers: Annotated[
-        int, typer.Option(min=0, help="Lava networks side by side; 0: as many as cores.")
+        int, typer.Option(min=0, help="Lava networks to run in parallel; 0 takes one per core.")
     ] = 1,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds; default by size.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, help="Seconds after which to give up; default by size.")
+    ] = None,
     heartbeat: Annotated[
-        float, typer.Option(min=0, help="Seconds that a step may take; 0: any number.")
+        float, typer.Option(min=0, help="Seconds that one step may take; 0 for any number.")
     ] = 60,
     output: Output = None,
     probe: Annotated[
-        str | None, typer.Option(help="Write only some of v,theta,s to the trace.")
+        str | None, typer.Option(help="Write only some of v,theta,s to --output.")
     ] = None,
     layers: Annotated[
-        str | None, typer.Option(help="Write only these layers, such as 0,2, to the trace.")
+        str | None, typer.Option(help="Write only these layers, such as 0,2, to --output.")
     ] = None,
     host: Host = None,
     partition: Partition = None,
@@ -78,7 +69,9 @@ def run(
     from lava_procs import run as run_lava
 
     if output is None and (probe is not None or layers is not None):
-        raise ValueError("--probe, --layers: expected with --output, which they are written to")
+        raise ValueError(
+            "--probe, --layers: expected together with --output, the file they are written to"
+        )
     chip = chip_options(
         target == "loihi2",
         host=host,
@@ -109,11 +102,11 @@ def run(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Say, on Ctrl-C, that nothing goes on; the exit code is typer's, 130."""
+    """Say on Ctrl-C that every process has ended; typer makes the exit code 130."""
     try:
         yield
     except KeyboardInterrupt:
-        console.fail("interrupted; every process of the run is ended")
+        console.fail("interrupted; every process of the run has ended")
         raise
 
 

@@ -1,0 +1,78 @@
+"""``celif export``: a trained network becomes a netx file of integers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from celif.commands.format_options import (
+    DEFAULTS,
+    FractionBits,
+    InputBits,
+    PerChannel,
+    Rule,
+    TeBits,
+    TeEncoding,
+    TeHold,
+    WeightBits,
+    formats,
+)
+from celif.commands.options import Data, Json, answer
+
+EXAMPLES = (
+    "celif export runs/digits/best.pt -o digits.net",
+    "celif export runs/digits/best.pt -o small.net --weight-bits 4 --te-bits 4",
+)
+
+
+def export(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="CHECKPOINT", help="Checkpoint that celif train or finetune wrote."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The netx file to write.")],
+    weight_bits: WeightBits = "8",
+    te_bits: TeBits = "8",
+    per_channel: PerChannel = False,
+    rule: Rule = "best",
+    te_encoding: TeEncoding = None,
+    te_hold: TeHold = 1,
+    input_bits: InputBits = 8,
+    fraction_bits: FractionBits = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Export a checkpoint to a netx file.
+
+    The training samples of its task calibrate the integer formats. A checkpoint of celif finetune
+    already has its formats and is exported in them.
+    """
+    from celif.views.export_table import show_export
+    from export import QuantizedNetwork, to_netx
+    from training import checkpoint, tasks
+
+    chosen = formats(
+        weight_bits=weight_bits,
+        te_bits=te_bits,
+        per_channel=per_channel,
+        rule=rule,
+        te_encoding=te_encoding,
+        te_hold=te_hold,
+        input_bits=input_bits,
+        fraction_bits=fraction_bits,
+    )
+    net = checkpoint.load_module(source)
+    if isinstance(net, QuantizedNetwork):
+        if chosen != formats(**DEFAULTS):
+            raise ValueError(
+                f"{source}: expected no format options, because celif finetune has fixed the "
+                "formats, got some; leave them out"
+            )
+        report = to_netx(net, output)
+    else:
+        task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
+        report = to_netx(net, output, calibration=task.train.x, **chosen)
+    show_export(report)
+    answer(report.to_dict(), as_json)

@@ -1,0 +1,50 @@
+"""``celif report``: a verification as an HTML page with figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from celif import console
+from celif.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
+from celif.commands.verify_job import Against, LavaSamples, Strict, Target, climb, end
+
+EXAMPLES = ("celif report digits.net --against runs/digits/best.pt -o digits.html",)
+
+
+def report(
+    net: Net,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Page to write; default the file's name with .html."),
+    ] = None,
+    against: Against = None,
+    task: TaskOption = None,
+    data: Data = None,
+    input: Input = None,
+    samples: Samples = None,
+    lava_samples: LavaSamples = 4,
+    target: Target = None,
+    strict: Strict = False,
+    as_json: Json = False,
+) -> None:
+    """Verify a netx file and write an HTML page about it, with figures."""
+    from celif.views import page as pages
+    from export import read_netx
+
+    climbed = climb(net, against, task, data, input, samples, lava_samples, target)
+    page = pages.write(
+        output or net.with_suffix(".html"),
+        climbed.result,
+        read_netx(net),
+        climbed.x,
+        climbed.y,
+        source=climbed.source,
+        title=task or climbed.about.get("task", net.stem),
+        history=climbed.about.get("history", ()),
+    )
+    console.say(f"Page: {page}")
+    answer({"page": str(page), **climbed.result.to_dict()}, as_json)
+    end(climbed.result, target, strict)

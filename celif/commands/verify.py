@@ -1,0 +1,62 @@
+"""``celif verify``: the file, the parity ladder and the gap to the float network."""
+
+from __future__ import annotations
+
+from celif.commands.chip_options import (
+    AdapterSteps,
+    Board,
+    Generation,
+    Host,
+    Hybrid,
+    Partition,
+    chip_options,
+)
+from celif.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
+from celif.commands.verify_job import Against, LavaSamples, Strict, Target, climb, end
+
+EXAMPLES = (
+    "celif verify digits.net --against runs/digits/best.pt",
+    "celif verify digits.net --against best.pt --target torch,twin --strict",
+)
+
+
+def verify(
+    net: Net,
+    against: Against = None,
+    task: TaskOption = None,
+    data: Data = None,
+    input: Input = None,
+    samples: Samples = None,
+    lava_samples: LavaSamples = 4,
+    target: Target = None,
+    strict: Strict = False,
+    host: Host = None,
+    partition: Partition = None,
+    board: Board = None,
+    generation: Generation = None,
+    hybrid: Hybrid = False,
+    adapter_steps: AdapterSteps = None,
+    as_json: Json = False,
+) -> None:
+    """Compare a netx file with its checkpoint, rung by rung.
+
+    The file must hold the integers of the checkpoint, every back end must compute the same values,
+    and the gap between the float network and its integers is measured.
+    """
+    options = chip_options(
+        "loihi2" in (target or ""),
+        host=host,
+        partition=partition,
+        board=board,
+        generation=generation,
+        hybrid=hybrid,
+        adapter_steps=adapter_steps,
+    )
+    chip = None
+    if options:
+        from lava_procs import Loihi
+
+        chip = Loihi(**options)
+    climbed = climb(net, against, task, data, input, samples, lava_samples, target, chip)
+    answer(climbed.result.to_dict(), as_json)
+    end(climbed.result, target, strict)

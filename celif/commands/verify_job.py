@@ -1,0 +1,82 @@
+"""What ``celif verify`` and ``celif report`` share: their options, the climb and the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from celif import console, exits
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from celif.verification.verify import Verification
+    from lava_procs import Loihi
+
+DEFAULT_TARGETS = "torch,twin,lava"
+
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        help="Checkpoint the file was exported from; its task gives the samples by default."
+    ),
+]
+LavaSamples = Annotated[
+    int, typer.Option(min=1, help="Samples for the ladder; the gap uses all of them.")
+]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Compare only these of torch,twin,lava,loihi2; default all but loihi2."),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 1 on an alarm, too.")]
+
+
+class Climbed(NamedTuple):
+    """A verification and what it was made on."""
+
+    result: Verification
+    x: np.ndarray
+    y: np.ndarray | None
+    source: nn.Module | None
+    about: dict[str, Any]
+    """The checkpoint's own record: its task and its history."""
+
+
+def climb(
+    net: Path,
+    against: Path | None,
+    task: str | None,
+    data: Path | None,
+    file: Path | None,
+    samples: int | None,
+    lava_samples: int,
+    target: str | None,
+    chip: Loihi | None = None,
+) -> Climbed:
+    """Verify a file and show the result."""
+    from celif import samples as inputs
+    from celif.verification.verify import verify
+    from celif.views.ladder_table import show_verification
+
+    source, about = (None, {}) if against is None else inputs.read_checkpoint(against)
+    if task is None and file is None:
+        task = about.get("task")
+    x, y = inputs.load(task, data, file, samples)
+    targets = [n.strip() for n in (target or DEFAULT_TARGETS).split(",") if n.strip()]
+    console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")
+    result = verify(net, source, x, y, targets=targets, lava_samples=lava_samples, chip=chip)
+    show_verification(result)
+    return Climbed(result, x, y, source, about)
+
+
+def end(result: Verification, target: str | None, strict: bool) -> None:
+    """Exit with the code that the verification deserves."""
+    if result.differs or (strict and result.alarms):
+        raise typer.Exit(exits.DIFFERENCE)
+    # A user who names targets leaves the others out on purpose; those named must have run.
+    if not result.equal or not (target or result.complete):
+        console.warn("incomplete: no difference was found, but a rung that applies did not run")
+        raise typer.Exit(exits.INCOMPLETE)
