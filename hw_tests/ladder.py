@@ -78,7 +78,7 @@ class Rung:
         return x[:1, :, : max(1, self.products // per_step)]
 
 
-RUNGS = (
+RUNGS: tuple[Rung, ...] = (
     Rung(0, "float reference ↔ fused kernel", (backend("torch", "float"),)),
     Rung(
         1,

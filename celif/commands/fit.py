@@ -12,7 +12,7 @@ from celif.commands.options import Data, Input, Json, Samples, TaskOption, answe
 
 EXAMPLES = (
     "celif fit digits.net --task digits",
-    "celif fit digits.net --board \"Kapoho Point\" --picture cores.svg",
+    'celif fit digits.net --board "Kapoho Point" --picture cores.svg',
 )
 
 
@@ -22,7 +22,8 @@ def fit(
         str, typer.Option(help="loihi2, or a JSON file that overrides some of its figures.")
     ] = "loihi2",
     board: Annotated[
-        str | None, typer.Option(help="Board: Oheo Gulch, Kapoho Point or Hala Point; sets --chips.")
+        str | None,
+        typer.Option(help="Board: Oheo Gulch, Kapoho Point or Hala Point; sets --chips."),
     ] = None,
     chips: Annotated[int | None, typer.Option(min=1, help="Number of chips.")] = None,
     task: TaskOption = None,
@@ -33,7 +34,8 @@ def fit(
         Path | None, typer.Option(help="Draw which layer occupies which core, as .png or .svg.")
     ] = None,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Print the figures assumed of the chip, and their sources.")
+        bool,
+        typer.Option("--figures", help="Print the figures assumed of the chip, and their sources."),
     ] = False,
     calibration: Annotated[
         bool,
