@@ -1,18 +1,18 @@
-"""What every room's tests share: the random generator, and the targets of the ladder."""
+"""Fixtures and options that the tests of every room share."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import Any
 
-# As the celif command does: torch's and numba's threads take turns, and waiting must not spin.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+import training as training  # first: it sets OpenMP's wait policy before torch loads
+
+# isort: split
 
 import numpy as np
 import pytest
 
-# Lava sets multiprocessing's start method when imported, and fails if someone else came first.
+# Lava sets multiprocessing's start method when imported, and fails if it is set already.
 with contextlib.suppress(ImportError):
     import lava.magma.runtime.runtime  # noqa: F401
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 check_siblings()
 
+import training as training  # noqa: E402  first: it sets OpenMP's wait policy before torch loads
+
 _HOMES = {
     "Network": ("training", "Network"),
     "Verification": ("celif.verification.verify", "Verification"),

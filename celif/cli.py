@@ -7,13 +7,9 @@ standard output holds one JSON document and nothing else. :mod:`celif.exits` lis
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module, metadata
 from typing import Annotated, Any
-
-# Two pools of threads, torch's and numba's, take turns; a waiting one must not spin.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import typer
 from typer.core import TyperGroup

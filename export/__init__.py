@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import training as training  # first: it sets OpenMP's wait policy before torch loads
+
 if TYPE_CHECKING:
     from export.convert.formats import Formats
     from export.convert.report import ExportReport

@@ -1,5 +1,6 @@
 """The Lava world: CE-LIF Processes, a netx network that loads them, a runner that never hangs."""
 
+import training as training  # first: it sets OpenMP's wait policy before torch loads
 from lava_procs import import_lava as import_lava  # must run before anything else here imports Lava
 from lava_procs.loihi.chip_models import register_chip_model, unregister_chip_model
 from lava_procs.loihi.host import Loihi, LoihiMissingError

@@ -1,29 +1,29 @@
-"""The float world: the CE-LIF recurrence, its kernels, networks, tasks and trainer.
+"""The float world: the CE-LIF recurrence, its kernels, neurons, networks, tasks and trainer.
 
-Each name is imported when it is first used, so that what needs no torch does not import it.
+Importing this package sets OpenMP's wait policy and imports nothing else; names load on first use.
 """
-
-from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from training.support import openmp
+
+openmp.set_wait_policy()  # before anything imports torch
+
 if TYPE_CHECKING:
-    from training import functional
+    from training import block, checkpoint, functional, tasks, trainer
     from training.network.network import Network
 
-__all__ = ["Network", "functional"]
-
-_HOMES = {"Network": "training.network.network"}
+__all__ = ["Network", "block", "checkpoint", "functional", "tasks", "trainer"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "Network":
+        return importlib.import_module("training.network.network").Network
     if name in __all__:
         return importlib.import_module(f"training.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*globals(), *__all__])

@@ -1,4 +1,4 @@
-"""What a run was made on and with; without it a figure means little."""
+"""The machine and the software that a run used, without which its figures mean little."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from training.support import openmp
 
 
 def _cpu_model() -> str:
@@ -31,7 +33,7 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """Revision of the source tree; that of an installed package is its version."""
+    """Return the revision of the source tree, or "unknown" for an installed package."""
     here = Path(__file__)
 
     def git(*words: str) -> str:
@@ -41,7 +43,7 @@ def _commit() -> str:
         return done.stdout.strip()
 
     try:
-        # Installed in an environment inside somebody's own repository, it is not part of that.
+        # An installed package may lie inside a repository of the user, whose revision is not ours.
         ours = git("ls-files", here.name)
         return (git("describe", "--always", "--dirty") if ours else "") or "unknown"
     except OSError:
@@ -49,7 +51,7 @@ def _commit() -> str:
 
 
 def describe(packages: Iterable[str] = ("celif-lava", "torch", "numba", "numpy")) -> dict[str, Any]:
-    """CPU, threads, versions, date, commit, and how busy the machine was already."""
+    """Describe the CPU, threads, versions, date, commit, and the load before the run."""
     return {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -57,7 +59,7 @@ def describe(packages: Iterable[str] = ("celif-lava", "torch", "numba", "numpy")
         "cores": os.cpu_count(),
         "load": [round(load, 2) for load in os.getloadavg()],
         "torch_threads": torch.get_num_threads(),
-        "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "not set"),
+        "omp_wait_policy": openmp.wait_policy(),
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
         "versions": {package: _version(package) for package in packages},

@@ -19,6 +19,7 @@ from torch import nn
 
 from training import checkpoint
 from training.network.network import Network
+from training.support import openmp
 from training.tasks import Source, Task
 from training.trainer import run_state
 from training.trainer.augment import Augmented
@@ -72,6 +73,7 @@ class Trainer(Generic[Net]):
         origin: str | None = None,
     ) -> None:
         _require_fit(net, task)
+        openmp.warn_if_late()
         self.origin = origin
         self.net, self.task, self.recipe, self.report = net, task, recipe, report
         self.save_minutes, self.save_steps, self.tensorboard = save_minutes, save_steps, tensorboard
