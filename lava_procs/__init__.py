@@ -4,6 +4,7 @@ import training as training  # first: it sets OpenMP's wait policy before torch 
 from lava_procs import import_lava as import_lava  # must run before anything else here imports Lava
 from lava_procs.loihi.chip_models import register_chip_model, unregister_chip_model
 from lava_procs.loihi.host import Loihi, LoihiMissingError
+from lava_procs.one_process import LavaDeadlockError, LavaInlineError, inline
 from lava_procs.processes.celif.process import CELIF
 from lava_procs.processes.cuba.process import CUBA
 from lava_procs.processes.network.process import Network
@@ -16,6 +17,8 @@ from lava_procs.runner.supervise import LavaRunError, LavaStalledError, LavaTime
 __all__ = [
     "CELIF",
     "CUBA",
+    "LavaDeadlockError",
+    "LavaInlineError",
     "LavaRunError",
     "LavaStalledError",
     "LavaTimeoutError",
@@ -25,6 +28,7 @@ __all__ = [
     "Readout",
     "Recorder",
     "SigmaDelta",
+    "inline",
     "register_chip_model",
     "run",
     "run_stream",

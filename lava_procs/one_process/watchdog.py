@@ -1,0 +1,137 @@
+"""Ends a run in the calling process that takes too long, and says what it was doing.
+
+A thread looks at the clock. In the main thread a signal then interrupts whatever runs, a
+``time.sleep`` included; in any other thread the interpreter raises between two instructions of
+Python, so that a call into compiled code ends first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+_SHOWN = 6
+"""Innermost frames to show."""
+
+_AGAIN = 1.0
+"""Seconds after which a model that did not let itself be interrupted is interrupted again."""
+
+# Ignored by default, and so harmless should it ever come late.
+_SIGNAL = getattr(signal, "SIGURG", None)
+
+_in_main: list[Watchdog] = []
+
+
+class Watchdog:
+    """A context whose body must end in time.
+
+    Parameters
+    ----------
+    timeout
+        Seconds for all of it.
+    error
+        Gives the error to raise from ``"timeout"`` or ``"stalled"`` and the stack of the body.
+    heartbeat
+        Gives the seconds that may pass without a change of ``done``.
+    done
+        How far the body has come.
+    """
+
+    def __init__(
+        self,
+        timeout: float,
+        error: Callable[[str, str], BaseException],
+        heartbeat: Callable[[], float] = lambda: float("inf"),
+        done: Callable[[], int] = lambda: 0,
+    ):
+        self._timeout, self._error, self._heartbeat, self._done = timeout, error, heartbeat, done
+        self._overdue = type("Overdue", (BaseException,), {})
+        self._kind = self._stack = ""
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._target = 0
+        self._thread = threading.Thread(target=self._watch, name="Lava watchdog", daemon=True)
+        self._before: Any = None
+        self._signals = False
+
+    def __enter__(self) -> Watchdog:
+        self._target = threading.get_ident()
+        self._signals = (
+            _SIGNAL is not None
+            and hasattr(signal, "pthread_kill")
+            and threading.current_thread() is threading.main_thread()
+        )
+        if self._signals:
+            _in_main.append(self)
+            self._before = signal.signal(_SIGNAL, _bark)  # type: ignore[arg-type]
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._ended.set()
+            if self._kind and not self._signals:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._target), None)
+        self._thread.join()
+        if self._signals:
+            _in_main.remove(self)
+            signal.signal(_SIGNAL, self._before)  # type: ignore[arg-type]
+        if self._kind and kind is not None and issubclass(kind, self._overdue):
+            raise self._error(self._kind, self._stack) from None
+
+    def _watch(self) -> None:
+        start = beat = time.monotonic()
+        done = self._done()
+        while True:
+            now = time.monotonic()
+            if (steps := self._done()) != done:
+                done, beat = steps, now
+            patience = self._heartbeat()
+            if now - start >= self._timeout:
+                self._interrupt("timeout")
+            elif now - beat >= patience:
+                self._interrupt("stalled")
+            wait = min(self._timeout - (now - start), patience - (now - beat), _AGAIN)
+            if self._ended.wait(wait if wait > 0 else _AGAIN):
+                return
+
+    def _interrupt(self, kind: str) -> None:
+        with self._lock:
+            if self._ended.is_set():
+                return
+            if not self._kind:
+                frame = sys._current_frames().get(self._target)
+                self._kind, self._stack = kind, _shown(frame)
+            if self._signals:
+                signal.pthread_kill(self._target, _SIGNAL)  # type: ignore[arg-type]
+            else:
+                target = ctypes.c_ulong(self._target)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(self._overdue))
+
+
+def _bark(number: int, frame: FrameType | None) -> None:
+    for dog in _in_main:
+        if dog._kind and not dog._ended.is_set():
+            raise dog._overdue
+
+
+def _shown(frame: FrameType | None) -> str:
+    if frame is None:
+        return ""
+    lines = [
+        f"  {entry.name}, {entry.filename}:{entry.lineno}"
+        for entry in traceback.extract_stack(frame)[-_SHOWN:]
+    ]
+    return "\n".join(lines)

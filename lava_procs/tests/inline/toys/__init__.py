@@ -1,0 +1,1 @@
+"""Small Processes for tests; alone here, because Lava executes every file beside a Process."""
