@@ -1,8 +1,9 @@
 """What goes wrong inside inline() is named, leaves nothing behind, and the next run works."""
 
+import io
 import os
+import pdb
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -204,38 +205,15 @@ def test_timeout_must_be_seconds(timeout):
         pass
 
 
-SCRIPT = """
-from lava.magma.core.run_conditions import RunSteps
-from lava.magma.core.run_configs import Loihi2SimCfg
-from lava_procs import inline
-from lava_procs.tests.inline.toys.process import Adder, Counter
+def test_breakpoint_in_a_model_works(monkeypatch):
+    commands = io.StringIO("up\nup\np 'at step', self.time_step\nnext\ncontinue\n")
+    said = io.StringIO()
 
-def main():
-    def act(model):
-        if model.time_step == 2:
-            breakpoint()
-    counter, adder = Counter(act=act), Adder()
-    counter.out.connect(adder.inp)
-    with inline():
-        counter.run(condition=RunSteps(num_steps=3), run_cfg=Loihi2SimCfg())
-        print("total", adder.total.get()[0])
-        counter.stop()
+    def debug():
+        debugger = pdb.Pdb(stdin=commands, stdout=said, nosigint=True, readrc=False)
+        debugger.set_trace(sys._getframe(1))
 
-if __name__ == "__main__":
-    main()
-"""
-
-
-def test_breakpoint_in_a_model_works(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, script],
-        input="up\np 'at step', self.time_step\ncontinue\n",
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert "('at step', 2)" in done.stdout, done.stdout + done.stderr
-    assert "total 6.0" in done.stdout
+    monkeypatch.setattr(sys, "breakpointhook", debug)
+    assert total_of(4, act=at(2, lambda: breakpoint())) == 10
+    assert "('at step', 2)" in said.getvalue()
+    assert "run_spk" in said.getvalue()
