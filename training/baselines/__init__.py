@@ -7,26 +7,30 @@ without its temporal encoding.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import nn
 
 from training.baselines.adaptive_neurons import ALIF, LIF, LTMD, PLIF
 from training.baselines.artificial import LSTM, TCN, IndRNN
-from training.baselines.looped_neurons import AHP, DEXAT, GLIF
+from training.baselines.gated_neurons import GLIF, SoftALIF
+from training.baselines.looped_neurons import AHP, DEXAT
 from training.baselines.spiking import SpikingNetwork
 from training.tasks import Task
 
-NEURONS: dict[str, Callable[[int], nn.Module]] = {
+NEURONS: dict[str, Callable[..., nn.Module]] = {
     "LIF": LIF,
     "ALIF": ALIF,
+    "SoftALIF": SoftALIF,
     "PLIF": PLIF,
     "GLIF": GLIF,
     "LTMD": LTMD,
     "DEXAT": DEXAT,
     "AHP": AHP,
 }
-"""Spiking neurons; each can be feedforward and recurrent."""
+"""Spiking neurons; each can be feedforward and recurrent. "ALIF" is the paper's equation 3,
+"SoftALIF" the published neuron that its table cites."""
 ARTIFICIAL: dict[str, Callable[..., nn.Module]] = {"LSTM": LSTM, "IndRNN": IndRNN, "TCN": TCN}
 NAMES = (*NEURONS, *ARTIFICIAL)
 
@@ -40,23 +44,23 @@ def build(
     recurrent: bool = False,
     **options: Any,
 ) -> nn.Module:
-    """A fresh model for ``task``; seed torch before.
+    """Make a fresh model for ``task``; seed torch before.
 
     Parameters
     ----------
     name
         One of :data:`NAMES`.
     hidden, recurrent
-        Of spiking networks: widths, and whether all hidden layers but the last feed back.
+        Widths of spiking networks, and whether all their hidden layers but the last feed back.
     options
-        Of the others: ``width``, and ``depth`` where there is one.
+        Options of the other networks: ``width``, and ``depth`` where there is one.
     """
     steps = task.objective.readout == "steps"
     if name in NEURONS:
         readout = "steps" if steps else "mean"
         return SpikingNetwork(
-            name, NEURONS[name], task.channels, hidden, task.classes, recurrent, readout,
-            task.permutation, **options,
+            name, partial(NEURONS[name], steps=task.steps), task.channels, hidden, task.classes,
+            recurrent, readout, task.permutation, **options,
         )  # fmt: skip
     if name not in ARTIFICIAL:
         raise ValueError(f"baseline: expected one of {', '.join(NAMES)}, got {name!r}")

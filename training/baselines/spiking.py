@@ -9,13 +9,18 @@ import torch
 from torch import nn
 
 from training.baselines.readout import Reading
+from training.kernels import adaptive
+from training.kernels.fused import Layer, stack
+from training.kernels.layer_scans import Scan
 
 
 class SpikingNetwork(nn.Module):
     """Dense layers of one kind of neuron, and a classifier.
 
     Biases start as torch draws them: without a temporal encoding that learns to lower thresholds,
-    deep layers that start without biases stay silent for long.
+    deep layers that start without biases stay silent for long. Neurons that read out by spikes of
+    their own (:class:`training.baselines.gated_neurons.SoftALIF`) start as their authors start
+    them: input weights by Glorot's rule, recurrent weights and biases at zero.
 
     Parameters
     ----------
@@ -59,20 +64,76 @@ class SpikingNetwork(nn.Module):
         )
         self.neurons = nn.ModuleList(neuron(n) for n in hidden)
         self.reading = Reading(hidden[-1], classes, readout, permutation)
+        if getattr(self.neurons[0], "spiking_readout", False):
+            if readout == "mean":
+                self.neurons.append(neuron(classes))
+            self._start_as_published()
+
+    def _start_as_published(self) -> None:
+        for layer in (*self.layers, self.reading.linear):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        for layer in self.recurrent.values():
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    @property
+    def reads_spikes(self) -> bool:
+        """Whether the outputs are spiking neurons, whose spikes are counted."""
+        return len(self.neurons) > len(self.layers)
+
+    def _layer(self, i: int, like: torch.Tensor) -> Layer:
+        """Tensors of spiking layer i for inputs like ``like`` (batch, channel, time)."""
+        synapses = self.layers[i] if i < len(self.layers) else self.reading.linear
+        weight, bias, feedback, neuron = synapses.weight, synapses.bias, None, self.neurons[i]
+        if str(i) in self.recurrent:
+            own = self.recurrent[str(i)]
+            bias, feedback = bias + own.bias, own.weight
+        scale = getattr(neuron, "input_scale", None)
+        if scale is not None:
+            weight, bias = weight * scale[:, None], bias * scale
+            feedback = None if feedback is None else feedback * scale[:, None]
+        return Layer(weight, bias, feedback, neuron.values(like) if neuron_scan(neuron) else ())
+
+    def current(self, i: int, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Current of spiking layer i for the spikes ``x`` below it, and its recurrent weights."""
+        layer = self._layer(i, x)
+        assert layer.weight is not None
+        synaptic = nn.functional.linear(x.transpose(1, 2), layer.weight, layer.bias)
+        return synaptic.transpose(1, 2), layer.feedback
 
     def spikes(self, x: torch.Tensor) -> list[torch.Tensor]:
-        """Spikes of every hidden layer, (batch, neuron, time)."""
+        """Spikes of every spiking layer, (batch, neuron, time)."""
         found, x = [], self.reading.ordered(x)
-        for i, (layer, neuron) in enumerate(zip(self.layers, self.neurons, strict=True)):
-            current = layer(x.transpose(1, 2)).transpose(1, 2)
-            weight = None
-            if str(i) in self.recurrent:
-                own = self.recurrent[str(i)]
-                current, weight = current + own.bias[:, None], own.weight
-            x = neuron(current, weight)
+        for i, neuron in enumerate(self.neurons):
+            x = neuron(*self.current(i, x))
             found.append(x)
         return found
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of ``x`` (batch, channel, time)."""
-        return self.reading(self.spikes(x)[-1])
+        counts = self.reading.readout == "mean"
+        scan = neuron_scan(self.neurons[0])
+        if scan is None or not adaptive.compiles(x):
+            last = self.spikes(x)[-1]
+            last = last.sum(-1) if counts else last
+        else:
+            ordered = self.reading.ordered(x)
+            layers = [self._layer(i, ordered) for i in range(len(self.neurons))]
+            last = stack(ordered, layers, None, scan, counts=counts)
+        if self.reads_spikes:
+            return last
+        dropout = getattr(self.neurons[-1], "read_dropout", None)
+        if counts:
+            rates = last / x.shape[-1]
+            if dropout is not None and self.training:
+                rates = rates * dropout(rates)
+            return self.reading.linear(rates)
+        if dropout is not None and self.training:
+            last = last * dropout(last.mean(-1))[..., None]
+        return self.reading(last)
+
+
+def neuron_scan(neuron: nn.Module) -> Scan | None:
+    """Return the compiled scan of a kind of neuron, or None if it has a plain loop only."""
+    return getattr(neuron, "scan", None)

@@ -1,18 +1,17 @@
-"""Layers of CE-LIF neurons in one pass over memory, forward and backward, on the CPU.
+"""Layers of spiking neurons in one pass over memory, forward and backward, on the CPU.
 
-A block of samples goes through all layers before the next one starts
-(:mod:`training.kernels.tiled`). Of
-every step only V and a byte of flags are kept for the backward pass, which takes the blocks in the
-same way.
+A tile of samples goes through all layers before the next one starts
+(:mod:`training.kernels.tiled`). The forward pass saves only V and a byte of flags per step, and Θ
+where a gradient needs it; the backward pass takes the tiles in the same order.
 
 Bits do not depend on the number of threads, except through torch's matrix products: the sums of
-the gradients of TE and biases have a fixed order.
+the gradients of TE, biases and neuron parameters have a fixed order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -20,77 +19,129 @@ from torch.autograd.function import once_differentiable
 from training.dynamics import Params
 from training.kernels import scans, tiled
 from training.kernels.dropout import Dropout
-from training.kernels.tiled import LayerStack, SavedStates, arrays, matrix
+from training.kernels.layer_scans import CelifScan, Layers, Scan, arrays
+from training.kernels.tiled import LayerStack, SavedStates, matrix
 from training.kernels.tiles import GROUPS, Buffer
 
 DTYPES = (torch.float32, torch.float64)
-"""What the kernels compute in."""
+"""Types that the kernels compute in."""
+
+
+class Layer(NamedTuple):
+    """Tensors of one layer.
+
+    Parameters
+    ----------
+    weight
+        Input weights (neuron, input), or None for a first layer that is given its current.
+    bias
+        Current of every neuron at every step.
+    feedback
+        Recurrent weights (to, from), or None.
+    values
+        What the neurons have besides, as :attr:`Scan.names` lists it.
+    """
+
+    weight: torch.Tensor | None
+    bias: torch.Tensor
+    feedback: torch.Tensor | None = None
+    values: tuple[torch.Tensor, ...] = ()
+
+
+class _Options(NamedTuple):
+    scan: Scan
+    depth: int
+    dropout: Dropout | None
+    counts: bool
+    keep: bool
+
+
+def _split(options: _Options, parameters: Sequence[torch.Tensor]) -> list[Layer]:
+    """Sort the tensors of all layers by layer."""
+    each = 3 + len(options.scan.names)
+    rows = [parameters[i * each : (i + 1) * each] for i in range(options.depth)]
+    return [Layer(row[0], row[1], row[2], tuple(row[3:])) for row in rows]
+
+
+def _stack(
+    options: _Options, layers: Sequence[Layer], te: torch.Tensor | None, wanted: Sequence[bool],
+    batch: int, steps: int,
+) -> LayerStack:  # fmt: skip
+    learnt = [tuple(layer.values) for layer in _split(options, wanted)]  # type: ignore[arg-type]
+    shared = Layers(te, [layer.values for layer in layers], learnt)  # type: ignore[arg-type]
+    biases = [layer.bias.contiguous() for layer in layers]
+    weights, feedback = [layer.weight for layer in layers], [layer.feedback for layer in layers]
+    return LayerStack(
+        weights, biases, feedback, options.scan, shared, batch, steps, options.dropout
+    )
 
 
 class _Layers(torch.autograd.Function):
-    """Spikes of the last layer, or their sums over time; ``parameters`` are weights and biases."""
+    """Spikes of the last layer, or their sums over time; ``parameters`` are those of `Layer`."""
 
     @staticmethod
     def forward(
         ctx: Any,
         x: torch.Tensor,
-        te: torch.Tensor,
-        p: Params,
-        width: float,
-        dropout: Dropout | None,
-        counts: bool,
-        keep: bool,
+        te: torch.Tensor | None,
+        options: _Options,
         *parameters: torch.Tensor,
     ) -> torch.Tensor:
-        depth = len(parameters) // 2
-        weights, biases = parameters[:depth], [bias.contiguous() for bias in parameters[depth:]]
-        batch, _, steps = x.shape
-        te = te.t().contiguous()
-        stack = LayerStack(weights, biases, te, p.cast(te.numpy().dtype), batch, dropout)
-        kept = SavedStates.of(stack, whole=keep)
+        layers, (batch, _, steps) = _split(options, parameters), x.shape
+        te = None if te is None else te.t().contiguous()
+        stack = _stack(options, layers, te, ctx.needs_input_grad[3:], batch, steps)
+        saved = SavedStates.of(stack, whole=options.keep)
         neurons = stack.widths[-1]
-        out = te.new_empty((batch, neurons) if counts else (batch, steps, neurons))
-        for tile, spikes in tiled.forward(stack, x, width, kept):
-            values = spikes.sum(1) if counts else spikes.transpose(1, 2)
+        new = stack.biases[0].new_empty
+        out = new((batch, neurons) if options.counts else (batch, steps, neurons))
+        for tile, spikes in tiled.forward(stack, x, saved):
+            values = spikes.sum(1) if options.counts else spikes.transpose(1, 2)
             out[tile.samples].view_as(values).copy_(values)
-        if keep:
-            ctx.p, ctx.dropout, ctx.counts = stack.p, dropout, counts
-            given = None if weights[0] is None else x
-            buffers = [buffer.values for buffer in (*kept.v, *kept.flags)]
-            ctx.save_for_backward(given, te, *weights, *biases, *buffers)
-        return out if counts else out.transpose(1, 2)
+        if options.keep:
+            ctx.options, ctx.steps = options, steps
+            given = None if layers[0].weight is None else x
+            buffers = [b and b.values for b in (*saved.v, *saved.flags, *saved.theta)]
+            ctx.save_for_backward(given, te, *buffers, *parameters)
+        return out if options.counts else out.transpose(1, 2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        (grad,), (x, te, *saved) = grads, ctx.saved_tensors
-        depth = len(saved) // 4
-        weights, biases, v, flags = (saved[i : i + depth] for i in range(0, len(saved), depth))
-        batch, steps = len(grad), len(te)
-        stack = LayerStack(weights, biases, te, ctx.p, batch, ctx.dropout)
-        kept = SavedStates(
-            [Buffer(values, steps) for values in v], [Buffer(values, steps) for values in flags]
-        )
-        if ctx.counts:
+        (grad,), options, steps = grads, ctx.options, ctx.steps
+        x, te, *rest = ctx.saved_tensors
+        depth, batch = options.depth, len(grad)
+        buffers = [
+            None if values is None else Buffer(values, steps) for values in rest[: 3 * depth]
+        ]
+        layers = _split(options, rest[3 * depth :])
+        stack = _stack(options, layers, te, ctx.needs_input_grad[3:], batch, steps)
+        saved = SavedStates(*(buffers[i : i + depth] for i in range(0, 3 * depth, depth)))  # type: ignore[arg-type]
+        if options.counts:
             grad = grad[..., None].expand(-1, -1, steps)
         grad_x = None
         if ctx.needs_input_grad[0]:
-            channels = len(biases[0]) if x is None else x.shape[1]
-            grad_x = te.new_empty(batch, steps, channels).transpose(1, 2)
-        for tile, now, sums in tiled.backward(stack, kept, grad):
+            channels = stack.widths[0] if x is None else x.shape[1]
+            grad_x = stack.biases[0].new_empty(batch, steps, channels).transpose(1, 2)
+        for tile, now, sums in tiled.backward(stack, saved, grad):
             first = sums.weights[0]
             if x is not None and first is not None:
                 first.addmm_(matrix(now).t(), tile.rows(x).flatten(0, 2))
             if grad_x is not None:
-                tile.rows(grad_x).copy_(now if x is None else torch.matmul(now, weights[0]))
-        grad_biases = [each.sum(0) for each in sums.biases]
-        return (grad_x, sums.te.sum(0).t(), *5 * (None,), *sums.of_weights(), *grad_biases)
+                weight = layers[0].weight
+                tile.rows(grad_x).copy_(now if weight is None else torch.matmul(now, weight))
+        found: list[torch.Tensor | None] = []
+        weights = sums.of_weights()
+        for i in range(depth):
+            values = options.scan.value_grads(stack.layers, i, sums.of_layer(i))
+            found += [weights[i], sums.biases[i].sum(0), sums.feedback[i], *values]
+        grad_te = None if sums.te is None else sums.te.sum(0).t()
+        return (grad_x, grad_te, None, *found)
 
 
 def gradients(
     grad: torch.Tensor, te: torch.Tensor, v: torch.Tensor, flags: torch.Tensor, p: Params
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Gradients of current, bias and TE, from that of the spikes and the states of a scan.
+    """Return gradients of current, bias and TE from that of the spikes and the states of a scan.
 
     Memory is (batch, time, neuron). ``flags`` has the bits of :mod:`training.kernels.scans`.
     """
@@ -106,6 +157,41 @@ def gradients(
     return grad_x, grad_bias.sum(0), grad_te.sum(0)
 
 
+def stack(
+    x: torch.Tensor,
+    layers: Sequence[Layer],
+    te: torch.Tensor | None,
+    scan: Scan,
+    dropout: Dropout | None = None,
+    counts: bool = False,
+) -> torch.Tensor:
+    """Return the spikes of the last of several layers of one kind of neuron.
+
+    Parameters
+    ----------
+    x
+        Input (batch, channel, time), or the first layer's current where its weight is None.
+    layers
+        Tensors of every layer.
+    te
+        Temporal encoding (widest layer, time), or None for neurons without one.
+    scan
+        The kind of neuron.
+    dropout
+        Acts on the first layer's spikes on their way to the second.
+    counts
+        Return the number of spikes of every neuron, (batch, neuron), instead of the spikes.
+    """
+    parameters = [
+        tensor
+        for layer in layers
+        for tensor in (layer.weight, layer.bias, layer.feedback, *layer.values)
+    ]
+    wanted = any(t is not None and t.requires_grad for t in (x, te, *parameters))
+    options = _Options(scan, len(layers), dropout, counts, wanted and torch.is_grad_enabled())
+    return _Layers.apply(x, te, options, *parameters)
+
+
 def layers(
     x: torch.Tensor,
     weights: Sequence[torch.Tensor | None],
@@ -116,15 +202,9 @@ def layers(
     dropout: Dropout | None = None,
     counts: bool = False,
 ) -> torch.Tensor:
-    """Spikes of the last layer, or their sums over time, for ``x`` (batch, channel, time).
-
-    The first weight is None if ``x`` is the first layer's current. Dropout acts on the first
-    layer's spikes on their way to the second.
-    """
-    parameters = (*weights, *biases)
-    wanted = any(t is not None and t.requires_grad for t in (x, te, *parameters))
-    keep = wanted and torch.is_grad_enabled()
-    return _Layers.apply(x, te, p, width, dropout, counts, keep, *parameters)
+    """Return the spikes of the last feedforward CE-LIF layer, or their sums over time."""
+    pairs = [Layer(weight, bias) for weight, bias in zip(weights, biases, strict=True)]
+    return stack(x, pairs, te, CelifScan(p, width), dropout, counts)
 
 
 def celif(

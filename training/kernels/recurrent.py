@@ -4,8 +4,9 @@
 
     I[t] = (from the layer below)[t] + W_rec·S[t−1] + b
 
-:func:`reference` loops over :func:`training.dynamics.step` under autograd; :func:`fused` is one
-compiled pass forward and one backward, with the adjoint of :mod:`training.kernels.scans` and::
+:func:`reference` loops over :func:`training.dynamics.step` under autograd; :func:`fused` advances a
+tile of samples by one step at a time, with one product per step (:mod:`training.kernels.tiled`).
+Backward, with the adjoint of :mod:`training.kernels.scans`::
 
     GS[t] = (from above)[t] + W_recᵀ·G_I[t+1] − GV[t+1]·α·V[t]
     G_W_rec = Σ_batch,t G_I[t]·S[t−1]ᵀ
@@ -17,18 +18,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
-from training.dynamics import Params, State, step
-from training.kernels import fused as feedforward
+from training.dynamics import Params
+from training.kernels import adaptive
+from training.kernels.layer_scans import AdaptiveScan, Layers, Saved, Sums
 from training.kernels.reference import scan
-from training.kernels.scans import adjoint, spike
 from training.kernels.spike_products import add_rows
+from training.kernels.tiled import feed_back_in_time
 from training.support import compiled
-
-_prange = compiled.parallel_range()
-# Groups of samples whose TE gradients are summed apart: part of the result's bits.
-_GROUPS = 16
 
 
 @compiled.jitable
@@ -42,107 +39,6 @@ def feed_back(weight: Any, spikes: Any, out: Any) -> None:
     add_rows(weight, active, count, out)
 
 
-@compiled.jitable
-def give_back(weight: Any, grads: Any, out: Any) -> None:
-    """Set ``out`` to ``grads`` (sample, to) times ``weight`` (to, from), each sum in order.
-
-    Four rows of the weight serve all samples while they are in the cache.
-    """
-    out[:] = 0
-    neurons = len(weight)
-    fours = neurons - neurons % 4
-    for n in range(0, fours, 4):
-        a, b, c, d = weight[n], weight[n + 1], weight[n + 2], weight[n + 3]
-        for i in range(len(out)):
-            by_a, by_b, by_c, by_d = grads[i, n], grads[i, n + 1], grads[i, n + 2], grads[i, n + 3]
-            row = out[i]
-            for m in range(neurons):
-                row[m] = row[m] + a[m] * by_a + b[m] * by_b + c[m] * by_c + d[m] * by_d
-    for n in range(fours, neurons):
-        for i in range(len(out)):
-            for m in range(neurons):
-                out[i, m] += weight[n, m] * grads[i, n]
-
-
-@compiled.kernel()
-def _forward(x, weight, bias, te, p, width, spikes, v, flags):  # type: ignore[no-untyped-def]
-    batch, steps, neurons = x.shape
-    for b in _prange(batch):
-        theta = np.full(neurons, p.theta0)
-        v_now, s_now = np.zeros(neurons, x.dtype), np.zeros(neurons, x.dtype)
-        own = np.zeros(neurons, x.dtype)
-        for t in range(steps):
-            for n in range(neurons):
-                # The bias comes last, so that there is one rounding, the same in Lava.
-                current = x[b, t, n] + own[n] + bias[n]
-                old = State(theta[n], v_now[n], s_now[n])
-                new = step(current, te[t, n], old, p, spike)
-                theta[n], v_now[n], s_now[n] = new.theta, new.v, new.s
-                v[b, t, n] = new.v
-                spikes[b, t, n] = new.s
-                boxed = abs(new.v - new.theta) < width
-                flags[b, t, n] = np.uint8(boxed) | np.uint8(new.s) << 1
-            feed_back(weight, s_now, own)
-
-
-@compiled.kernel()
-def _backward(grad, weight, te, p, v, flags, grad_x, grad_te):  # type: ignore[no-untyped-def]
-    batch, steps, neurons = v.shape
-    groups = grad_te.shape[0]
-    zero = p.alpha - p.alpha
-    for g in _prange(groups):
-        sum_te = grad_te[g]
-        sum_te[:] = 0
-        first, last = g * batch // groups, (g + 1) * batch // groups
-        grad_v = np.zeros((last - first, neurons), v.dtype)
-        grad_theta, returned = np.zeros_like(grad_v), np.zeros_like(grad_v)
-        for t in range(steps - 1, -1, -1):
-            te_next = te[min(t + 1, steps - 1)]
-            for i in range(last - first):
-                b = first + i
-                for n in range(neurons):
-                    new_v, new_theta = adjoint(
-                        grad[b, t, n] + returned[i, n], grad_v[i, n], grad_theta[i, n], te_next[n],
-                        v[b, t, n], flags[b, t, n], p, zero,
-                    )  # fmt: skip
-                    grad_v[i, n], grad_theta[i, n] = new_v, new_theta
-                    grad_x[b, t, n] = new_v
-                    if t > 0:
-                        sum_te[t, n] += new_theta * v[b, t - 1, n]
-            give_back(weight, grad_v, returned)
-
-
-class _Recurrent(torch.autograd.Function):
-    """Memory is (batch, time, neuron), as in :mod:`training.kernels.fused`."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor,
-        te: torch.Tensor,
-        p: Params,
-        width: float,
-    ) -> torch.Tensor:
-        x, bias, te = x.contiguous(), bias.contiguous(), te.contiguous()
-        from_to, weight = weight.t().contiguous(), weight.contiguous()
-        spikes, v = torch.empty_like(x), torch.empty_like(x)
-        flags = torch.empty(x.shape, dtype=torch.uint8)
-        p, width = p.cast(x.numpy().dtype), x.numpy().dtype.type(width)
-        arrays = feedforward.arrays(x, from_to, bias, te)
-        _forward(*arrays, p, width, *feedforward.arrays(spikes, v, flags))
-        ctx.p = p
-        ctx.save_for_backward(weight, te, v, flags, spikes)
-        return spikes
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        weight, te, v, flags, spikes = ctx.saved_tensors
-        return (*gradients(grads[0], weight, te, v, flags, spikes, ctx.p), None, None)
-
-
 def gradients(
     grad: torch.Tensor,
     weight: torch.Tensor,
@@ -152,17 +48,24 @@ def gradients(
     spikes: torch.Tensor,
     p: Params,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Gradients of current, recurrent weight (to, from), bias and TE, from that of the spikes.
+    """Return gradients of current, recurrent weight (to, from), bias and TE from the spikes' one.
 
     Memory is (batch, time, neuron), and ``flags`` are those of
     :func:`training.kernels.fused.gradients`.
     """
-    grad_x = torch.empty_like(v)
-    grad_te = v.new_empty((min(_GROUPS, len(v)), *te.shape))
-    given = feedforward.arrays(grad.contiguous(), weight.contiguous(), te)
-    _backward(*given, p, *feedforward.arrays(v, flags, grad_x, grad_te))
+    neuron, context = adaptive.neurons_in("v*te", te.t(), *(float(value) for value in p))
+    now = grad.transpose(0, 1).contiguous()[None]
+    by_time = [x.transpose(0, 1).contiguous()[None] for x in (v, flags)]
+    saved = Saved(by_time[0], by_time[1], None)
+    new, neurons = v.new_zeros, te.shape[1]
+    sums = Sums(new((1, neurons)), new((1, *te.shape)), [None] * 4, new((1, neurons)))
+    layers = Layers(te.contiguous(), [tuple(neuron)], [(False,) * 4])
+    run = AdaptiveScan(context, 0.0).backward(layers, 0, now, saved, sums)
+    feed_back_in_time(run, now, weight)
+    grad_x = now[0].transpose(0, 1)
     grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
-    return grad_x, grad_weight, grad_x.sum((0, 1)), grad_te.sum(0)
+    assert sums.te is not None
+    return grad_x, grad_weight, sums.bias[0], sums.te[0]
 
 
 def fused(
@@ -174,10 +77,8 @@ def fused(
     weight: torch.Tensor,
 ) -> torch.Tensor:
     """Spikes (batch, neuron, time); ``weight`` (to, from) is what feeds them back."""
-    if bias is None:
-        bias = current.new_zeros(current.shape[1])
-    spikes = _Recurrent.apply(current.transpose(1, 2), weight, bias, te.t(), p, width)
-    return spikes.transpose(1, 2)
+    neuron, context = adaptive.neurons_in("v*te", te, *p)
+    return adaptive.fused(current, te, neuron, context, width, weight, bias)
 
 
 def reference(
@@ -188,7 +89,7 @@ def reference(
     bias: torch.Tensor | None,
     weight: torch.Tensor,
 ) -> torch.Tensor:
-    """Same signature as :func:`fused`; slow and plain."""
+    """Spikes of the plain loop; same signature as :func:`fused`."""
 
     def drive(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
         x = x + s @ weight.t()

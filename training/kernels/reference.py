@@ -1,17 +1,20 @@
-"""CE-LIF as a differentiable loop over :func:`training.dynamics.step`: the ground truth.
+"""Differentiable loops over a neuron's step: the ground truth for the compiled kernels.
 
-Slow, and plain: autograd sees every operation. The spike's derivative is the paper's boxcar,
-1 where |V − Θ| < Γ.
+They are slow and plain: autograd sees every operation. The spike's derivative is the paper's
+boxcar, 1 where |V − Θ| < Γ, or a Gaussian.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
 
 from training.dynamics import Params, State, step
+from training.kernels.scans import gated
+from training.kernels.scans.gated import Gates
 
 
 class Boxcar(torch.autograd.Function):
@@ -29,6 +32,27 @@ class Boxcar(torch.autograd.Function):
         (inside,) = ctx.saved_tensors
         g = grads[0] * inside
         return g, -g, None
+
+
+class Gaussian(torch.autograd.Function):
+    """Heaviside of v − theta (≥) forward, a normal density times ``scale`` backward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, v: torch.Tensor, theta: torch.Tensor, sigma: float, scale: float
+    ) -> torch.Tensor:
+        """Spike where v ≥ theta."""
+        ctx.save_for_backward(v - theta)
+        ctx.sigma, ctx.scale = sigma, scale
+        return (v >= theta).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
+        """Pass the weighted gradient to v, and its opposite to theta."""
+        (above,) = ctx.saved_tensors
+        density = torch.exp(-0.5 * (above / ctx.sigma) ** 2) / (ctx.sigma * math.sqrt(2 * math.pi))
+        g = grads[0] * density * ctx.scale
+        return g, -g, None, None
 
 
 class States(NamedTuple):
@@ -73,3 +97,24 @@ def celif(
 ) -> torch.Tensor:
     """Spikes of the recurrence; same signature as :func:`training.kernels.fused.celif`."""
     return scan(current if bias is None else current + bias[:, None], te, p, width).s
+
+
+def gated_states(
+    current: torch.Tensor,
+    gates: Gates,
+    r: float,
+    spike: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    gain: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+) -> Iterator[State]:
+    """Yield the state of :func:`training.kernels.scans.gated.step` after every step.
+
+    ``gain`` (time,) multiplies the current, ``weight`` (to, from) feeds the spikes back.
+    """
+    rest = torch.zeros_like(current[..., 0])
+    state = State(rest + gates.theta0, rest, rest)
+    for t, x in enumerate(current.unbind(-1)):
+        if weight is not None:
+            x = x + state.s @ weight.t()
+        state = gated.step(x if gain is None else gain[t] * x, state, gates, r, spike)
+        yield state

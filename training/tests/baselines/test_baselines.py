@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training import baselines, tasks
-from training.baselines import adaptive_neurons, looped_neurons
+from training.baselines import adaptive_neurons, gated_neurons, looped_neurons
 from training.functional import celif
 from training.trainer.loop import Trainer
 from training.trainer.recipe import Recipe
@@ -25,8 +25,9 @@ COUNTS = {
     ("PLIF", True): (155_085, 155.1),
     ("LTMD", False): (85_133, 85.1),
     ("LTMD", True): (155_085, 155.1),
-    ("GLIF", False): (85_154, None),
-    ("GLIF", True): (155_106, None),
+    ("GLIF", False): (87_503, None),
+    ("GLIF", True): (157_455, 157.5),
+    ("SoftALIF", True): (156_254, 156.3),
     ("ALIF", True): (156_234, None),
     ("DEXAT", True): (157_386, None),
     ("AHP", True): (156_234, None),
@@ -76,16 +77,90 @@ def test_alif_threshold_rises_with_its_spikes() -> None:
 
 
 def test_glif_is_its_equation() -> None:
-    layer = looped_neurons.GLIF(1)
-    a, b, r, decay, leak, g, reset, threshold = layer.learnt.sigmoid().tolist()
+    layer = gated_neurons.GLIF(1, 5)
+    with torch.no_grad():
+        layer.conductance.copy_(torch.logit(torch.tensor([0.9, 0.8, 0.2, 0.9, 0.7])))
+    a, decay, r, leak, b, reset, threshold = layer.learnt.sigmoid().tolist()
     v, s, expected = 0.0, 0.0, []
-    for x in (0.5, 0.1, 0.4, 0.4, -0.2):
-        before = v * (1 - r * s) - (1 - r) * reset * s
-        v = (1 - a * (1 - decay)) * before - (1 - a) * leak + (1 - b * (1 - g)) * x
+    currents = (0.5, 0.1, 0.4, 0.4, -0.2)
+    for x, g in zip(currents, (0.9, 0.8, 0.2, 0.9, 0.7), strict=True):
+        kept = (1 - a * (1 - decay)) * v * (1 - r * s)
+        v = kept - (1 - a) * leak + (1 - b * (1 - g)) * x - (1 - r) * reset * s
         s = float(v >= threshold)
         expected.append(s)
-    spikes = layer(torch.tensor([[[0.5, 0.1, 0.4, 0.4, -0.2]]])).flatten().tolist()
+    spikes = layer(torch.tensor([[currents]])).flatten().tolist()
     assert spikes == expected == [1, 0, 1, 1, 0]
+
+
+def test_soft_alif_is_its_equation() -> None:
+    torch.manual_seed(2)
+    layer = gated_neurons.SoftALIF(1)
+    alpha = torch.exp(-1 / layer.tau_m).item()
+    rho = torch.exp(-1 / layer.tau_adp).item()
+    v, s, b, expected = 0.0, 0.0, 0.0, []
+    for x in (0.3, 0.1, 0.6, 0.4, -0.2, 0.5):
+        b = rho * b + (1 - rho) * s
+        theta = 0.01 + 1.8 * b
+        v = alpha * v + (1 - alpha) * x - theta * s
+        s = float(v >= theta)
+        expected.append(s)
+    current = layer.input_scale.item() * torch.tensor([[[0.3, 0.1, 0.6, 0.4, -0.2, 0.5]]])
+    assert layer(current).flatten().tolist() == expected
+    assert 0 < sum(expected) < 6
+
+
+@pytest.mark.parametrize("recurrent", [False, True], ids=["feedforward", "recurrent"])
+@pytest.mark.parametrize("kind", [gated_neurons.GLIF, gated_neurons.SoftALIF])
+def test_gated_kernel_equals_the_plain_loop_in_spikes_and_gradients(kind, recurrent) -> None:
+    torch.manual_seed(4)
+    layer = kind(6, 23).double()
+    if kind is gated_neurons.GLIF:
+        torch.nn.init.normal_(layer.conductance)
+    scale = 0.5 if kind is gated_neurons.GLIF else 0.05
+    current = (scale * torch.randn(70, 6, 23, dtype=torch.float64) + 0.2 * scale).requires_grad_()
+    weight = (0.3 * scale * torch.randn(6, 6, dtype=torch.float64)).requires_grad_()
+    wanted = [current, *layer.parameters(), *([weight] if recurrent else [])]
+    found = {}
+    for backend in ("auto", "reference"):
+        spikes = layer(current, weight if recurrent else None, backend)
+        factors = torch.linspace(-1, 1.3, spikes.numel(), dtype=torch.float64).view_as(spikes)
+        found[backend] = spikes, torch.autograd.grad((spikes * factors).sum(), wanted)
+    assert 0.05 < found["auto"][0].mean() < 0.95
+    assert torch.equal(found["auto"][0], found["reference"][0])
+    for ours, plain in zip(found["auto"][1], found["reference"][1], strict=True):
+        assert plain.abs().sum() > 0
+        torch.testing.assert_close(ours, plain)
+
+
+@pytest.mark.parametrize("recurrent", [False, True], ids=["feedforward", "recurrent"])
+@pytest.mark.parametrize("name", ["LIF", "ALIF", "PLIF", "LTMD", "GLIF", "SoftALIF"])
+def test_network_in_one_pass_equals_layer_after_layer(name, recurrent, monkeypatch) -> None:
+    torch.manual_seed(1)
+    net = baselines.build(name, tasks.load("digits"), (12, 10, 9), recurrent).double().eval()
+    for layer in net.layers:
+        torch.nn.init.constant_(layer.bias, 0.15)
+    x = torch.rand(21, 1, 64, dtype=torch.float64)
+    logits = net(x)
+    grads = torch.autograd.grad(logits.square().sum(), list(net.parameters()))
+    spikes = net.spikes(x)
+    assert all(0.01 < each.mean() < 0.99 for each in spikes)
+    plain = spikes[-1].sum(-1) if net.reads_spikes else net.reading(spikes[-1])
+    torch.testing.assert_close(logits, plain)
+    for ours, theirs in zip(
+        grads, torch.autograd.grad(plain.square().sum(), list(net.parameters())), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_moderate_dropout_spares_the_neurons_that_fire_most() -> None:
+    torch.manual_seed(0)
+    rates = torch.linspace(0, 0.5, 50).repeat(400, 1)
+    factors = adaptive_neurons.LTMD.read_dropout(rates)
+    kept = (factors > 0).double().mean(0)
+    assert kept[-1] == 1
+    assert kept[:10].mean() < 0.75 < 0.9 < kept[-10:].mean()
+    assert abs(float(kept.mean()) - 0.8) < 0.02
+    torch.testing.assert_close(factors.mean(0), torch.ones(50), atol=0.15, rtol=0)
 
 
 def test_dexat_threshold_rises_by_both_traces() -> None:
