@@ -44,8 +44,10 @@ import torch
 from export import simulate
 from export.proof.certificate import certify
 from export.proof.search import search_layer
-from hw_tests.networks.random_stacks import Part, random_stack
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training import functional
+from training.baselines.adaptive_neurons import ALIF
+from training.baselines.gated_neurons import GLIF, SoftALIF
 from training.kernels import adaptive
 
 BATCH, NEURONS, STEPS = 2, 3, 4
@@ -94,6 +96,10 @@ def training_results() -> dict[str, list[np.ndarray]]:
             )
             for name in adaptive.CONTEXTS
         },
+        **{
+            kind.__name__: with_gradients(kind(NEURONS, STEPS), current, weight)
+            for kind in (ALIF, GLIF, SoftALIF)
+        },
     }
 
 
@@ -101,7 +107,7 @@ def integer_results() -> dict[str, list[np.ndarray]]:
     results = {}
     for kind in ("CELIF", "CUBA", "SDNN"):
         rng = np.random.default_rng(5)
-        parts = [Part(NEURONS, kind), Part(NEURONS, kind, recurrent=kind != "SDNN")]
+        parts = [LayerSpec(NEURONS, kind), LayerSpec(NEURONS, kind, recurrent=kind != "SDNN")]
         net = random_stack(rng, parts, STEPS, shape=(NEURONS, 1, 1), classes=3 * (kind != "SDNN"))
         x = rng.integers(0, 16, (BATCH, NEURONS, STEPS))
         trace = simulate(net, x, trace=True)
