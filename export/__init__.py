@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from export.exporter import to_netx
     from export.model.network import FixedNetwork, ModelError
     from export.model.trace import Trace
+    from export.netx.names import NetxError
     from export.netx.read import read_netx
-    from export.netx.write import NetxError, write_netx
+    from export.netx.write import write_netx
     from export.qat.network import QuantizedNetwork, quantize
     from export.twin.simulate import simulate
 
@@ -41,7 +42,7 @@ _HOMES = {
     "FixedNetwork": "export.model.network",
     "Formats": "export.convert.formats",
     "ModelError": "export.checks",
-    "NetxError": "export.netx.write",
+    "NetxError": "export.netx.names",
     "QuantizedNetwork": "export.qat.network",
     "Trace": "export.model.trace",
     "quantize": "export.qat.network",

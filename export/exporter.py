@@ -28,7 +28,8 @@ from export.convert.round import FloatLayer
 from export.model.input_coding import Encoding
 from export.model.network import CelifLayer, FixedNetwork
 from export.model.slayer import SlayerLayer
-from export.netx.write import te_array, write_layer, write_netx
+from export.netx.te import te_array
+from export.netx.write import write_layer, write_netx
 from export.qat.network import QuantizedNetwork
 from training.network.network import Network
 

@@ -15,10 +15,11 @@ import torch
 
 from export import FixedNetwork, Trace
 from export.loihi2 import DECAY_ONE
+from export.model.celif import CelifLayer
 from export.model.geometry import delayed
-from export.model.network import CelifLayer
-from export.twin.scans import run_layer
-from export.twin.simulate import arriving_sums, synaptic_sums
+from export.model.layer import SpikingLayer
+from export.twin.sums import synaptic_sums
+from export.twin.walk import Arriving, encoded, run_integers, walk
 from training.dynamics import Params
 from training.functional import WIDTH
 from training.kernels import reference
@@ -94,20 +95,24 @@ def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> LayerRun:
     return LayerRun(values, current, s, v, theta)
 
 
+def _run(layer: SpikingLayer, arriving: Arriving) -> LayerRun:
+    if isinstance(layer, CelifLayer):
+        sums = synaptic_sums(layer, arriving.inputs, arriving.input_max)
+        return _float_layer(layer, torch.from_numpy(sums).double())
+    whole = run_integers(layer, arriving, keep=True)
+    spikes, v = (array.transpose(0, 2, 1) for array in (whole.spikes, whole.v))
+    return LayerRun(None, None, spikes, v, None)
+
+
+def _send(layer: SpikingLayer, run: LayerRun) -> Arriving:
+    late = delayed(run.spikes.transpose(0, 2, 1), layer.output_delay)
+    return Arriving(late, layer.output_range)
+
+
 def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[LayerRun]:
     """Run the layers one after another, those of CE-LIF neurons by the reference loop."""
-    inputs, input_max = graded.transpose(0, 2, 1), max(map(abs, net.encoding.range))
-    for layer in net.layers:
-        if isinstance(layer, CelifLayer):
-            sums = torch.from_numpy(synaptic_sums(layer, inputs, input_max)).double()
-            run = _float_layer(layer, sums)
-        else:
-            whole = run_layer(layer, arriving_sums(layer, inputs, input_max), keep=True)
-            spikes, v = (array.transpose(0, 2, 1) for array in (whole.spikes, whole.v))
-            run = LayerRun(None, None, spikes, v, None)
-        yield run
-        inputs = delayed(run.spikes.transpose(0, 2, 1), layer.output_delay)
-        input_max = max(map(abs, layer.output_range))
+    for passed in walk(net.layers, encoded(net.encoding, graded), _run, _send):
+        yield passed.result
 
 
 def run_torch(net: FixedNetwork, x: np.ndarray) -> Trace:

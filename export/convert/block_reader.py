@@ -14,8 +14,8 @@ from export.convert.round import FloatLayer
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Geometry, Shape
 from export.model.slayer import SlayerLayer
+from export.netx.names import NetxError
 from export.netx.read import read_layer
-from export.netx.write import NetxError
 from training.slayer.neuron import Neuron
 
 EXPECTED = "a CELIF block, or a CUBA or sigma-delta Dense, Conv or Recurrent of SLAYER's"

@@ -26,7 +26,7 @@ from export.model.geometry import delayed
 from export.model.input_coding import Encoding
 from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer, needed_gap
 from export.twin.scans import run_layer
-from export.twin.simulate import arriving_sums
+from export.twin.sums import arriving_sums
 
 FIRST = "mse"
 """The rule to start from, and the only one where there are no data to measure with."""

@@ -13,7 +13,7 @@ from torch import nn
 from export.checks import ModelError
 from export.convert import round as quantization
 from export.convert.round import FloatLayer
-from export.model.network import CelifLayer, FixedNetwork, Layer
+from export.model.network import CelifLayer, FixedNetwork, SpikingLayer
 from training.network import temporal_encoding
 from training.network.network import Network
 from training.network.temporal_encoding import Cosine
@@ -26,7 +26,7 @@ EXPORTED = ("mean", "spikes")
 class Stack:
     """A network as a list of layers to convert, and the tensors that it was made of."""
 
-    layers: Sequence[FloatLayer | Layer]
+    layers: Sequence[FloatLayer | SpikingLayer]
     readout: tuple[np.ndarray, np.ndarray] | None
     steps: int
     tensors: dict[str, torch.Tensor]

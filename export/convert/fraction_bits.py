@@ -1,6 +1,6 @@
 """How many fractional bits V and Θ of a layer get: as many as are safe.
 
-The most for which :mod:`export.proof.bounds` proves that no register overflows, whatever the
+The most for which :mod:`export.proof.intervals` proves that no register overflows, whatever the
 input. If
 those are few, or none, the most at which the calibration data leave a margin; the report then says
 that there is no proof.
@@ -17,10 +17,10 @@ import numpy as np
 from export import loihi2
 from export.checks import ModelError
 from export.model.network import CelifLayer
-from export.proof import bounds
 from export.proof.certificate import certify_layer
+from export.proof.intervals import worst_case
 from export.twin.scans import run_layer
-from export.twin.simulate import arriving_sums
+from export.twin.sums import arriving_sums
 
 PROVEN_ENOUGH = 12
 """Fractional bits from which on a proof is preferred to a larger, calibrated number."""
@@ -84,7 +84,7 @@ def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Cho
 def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[CelifLayer, Choice]:
     """Integers with ``bits`` fractional bits, safe or not."""
     layer = at(bits)
-    bound = bounds.worst_case(layer, *arriving.range)
+    bound = worst_case(layer, *arriving.range)
     verdict = "proven" if bound.safe else _why(at, bits, arriving)
     return layer, Choice(bits, bound.safe, max(bound), verdict)
 
@@ -107,7 +107,7 @@ def _proven(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | Non
             if bits == 0:
                 raise
             continue
-        bound = bounds.worst_case(layer, *arriving.range)
+        bound = worst_case(layer, *arriving.range)
         if bound.safe:
             return layer, Choice(bits, True, max(bound))
     return None

@@ -10,17 +10,18 @@ import torch
 from export.convert.round import FloatLayer
 from export.model import geometry
 from export.model.input_coding import Encoding
-from export.model.layer import Layer
+from export.model.layer import SpikingLayer
 from export.model.network import FixedNetwork
 from export.twin.scans import run_layer
-from export.twin.simulate import arriving_sums, simulate
+from export.twin.simulate import simulate
+from export.twin.sums import arriving_sums
 from training import functional
 
 Readout = tuple[np.ndarray, np.ndarray]
 
 
 def float_outputs(
-    layers: Sequence[FloatLayer | Layer],
+    layers: Sequence[FloatLayer | SpikingLayer],
     readout: Readout | None,
     encoding: Encoding,
     graded: np.ndarray,

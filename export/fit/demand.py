@@ -10,24 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from export import loihi2
 from export.fit.chip import Chip
 from export.fit.words import WORD_BYTES, Words, list_words, whole_words
-from export.model.network import CelifLayer, FixedNetwork, Layer
-from export.model.slayer import CubaLayer, SigmaDeltaLayer
+from export.model.network import KINDS, CelifLayer, FixedNetwork, Layer
 from export.model.te import CosineTable, Form
 
-_SPIKE_BITS = 1
-_BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
-_SHIFT_BITS = 5
-"""Bits of an exponent that each neuron has for itself."""
-_SIGMA_DELTA_BITS = 64
-"""The compiler's tables count one word for a sigma-delta neuron, as for a LIF neuron."""
-SLAYER_KINDS = (CubaLayer.kind, SigmaDeltaLayer.kind)
+SLAYER_KINDS = tuple(name for name, kind in KINDS.items() if not kind.requantisable)
 """Layers whose weights SLAYER has already quantised, so that an export keeps them."""
-_SUM_BITS = loihi2.READOUT_MAX.bit_length() + 1
 
 
 @dataclass(frozen=True)
@@ -138,21 +128,6 @@ class Demand:
         )
 
 
-def _state_bits(layer: Layer) -> int:
-    """Bits of a neuron's registers: what it must keep from step to step, and its own constants."""
-    if isinstance(layer, CelifLayer):
-        bits = 2 * loihi2.STATE_BITS + _SPIKE_BITS + _BIAS_BITS
-        if isinstance(layer.te_form, CosineTable):
-            bits += 2 * loihi2.PHASE_BITS
-        exponents = (layer.weight_exp, layer.te_exp)
-        return bits + sum(_SHIFT_BITS for exponent in exponents if np.ndim(exponent))
-    if isinstance(layer, CubaLayer):
-        return 2 * loihi2.STATE_BITS + _SPIKE_BITS + _BIAS_BITS
-    if isinstance(layer, SigmaDeltaLayer):
-        return _SIGMA_DELTA_BITS
-    return 2 * _SUM_BITS
-
-
 def demand(layer: Layer, message_bits: int = 1, to_kernels: bool = False) -> Demand:
     """Sizes of a layer that receives graded spikes of ``message_bits`` bits.
 
@@ -174,7 +149,7 @@ def demand(layer: Layer, message_bits: int = 1, to_kernels: bool = False) -> Dem
         weights=layer.weight[0].size,
         recurrent=0 if layer.weight_rec is None else layer.neurons,
         weight_bits=getattr(layer, "weight_bits", loihi2.WEIGHT_BITS),
-        state_bits=_state_bits(layer),
+        state_bits=layer.state_bits,
         te=te,
         delay=0 if layer.delay is None else int(layer.delay.max()),
         message_bits=message_bits,

@@ -28,14 +28,11 @@ from export.fit.demand import Demand
 from export.fit.placement import Placement
 from export.model import geometry
 from export.model.layer import Layer
-from export.model.network import CelifLayer, FixedNetwork
-from export.model.slayer import CubaLayer
+from export.model.network import FixedNetwork
 from export.model.trace import Trace
 
 ADD_PJ, MULTIPLY_PJ = 0.9, 4.6
 """Of 32 bits in 45 nm; Horowitz, ISSCC 2014, as the CE-LIF paper takes them."""
-MULTIPLICATIONS = {CelifLayer.kind: 3, CubaLayer.kind: 2}
-"""Of a neuron at a step: α·V, β·(Θ−Θ0), TE·V; a CUBA neuron decays U and V; others have none."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +150,7 @@ def estimate(
         busy_ns(core.layer, core.neurons, placement.layers[core.layer]) for core in placement.cores
     )
     arithmetic = sum(
-        (layer.synops + layer.spikes) * ADD_PJ
-        + layer.neurons * MULTIPLICATIONS.get(kind.kind, 0) * MULTIPLY_PJ
+        (layer.synops + layer.spikes) * ADD_PJ + layer.neurons * kind.multiplications * MULTIPLY_PJ
         for layer, kind in zip(activity, net.all_layers, strict=True)
     )
     return Estimate(

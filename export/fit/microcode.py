@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
-Operand = str | int
+from export.steps.listing import Operand, Program
 
 OPERATIONS = {
     "LOAD": "out ← memory word a of this neuron",
@@ -38,19 +37,6 @@ CLASSES = {
     "logic": ("AND", "XOR"),
     "compare": ("MIN", "MAX", "GE", "GT", "CLR"),
 }
-
-
-class Instruction(NamedTuple):
-    """``out ← op(a, b)``, and which term of the equations it serves."""
-
-    op: str
-    out: str
-    a: Operand
-    b: Operand = 0
-    note: str = ""
-
-
-Program = tuple[Instruction, ...]
 
 
 def counts(program: Program) -> dict[str, int]:

@@ -3,12 +3,14 @@
 Nothing but integer operations, one after the other. The programs restate the equations of
 :mod:`export.steps.celif`, :mod:`export.steps.cuba` and :mod:`export.steps.sigma_delta`; the tests
 execute them and hold them to those steps. ``SHR`` rounds down; the four instructions that
-:func:`_towards_zero` writes make that a rounding towards zero.
+:func:`towards_zero` writes make that a rounding towards zero.
 """
 
 from __future__ import annotations
 
-from export.fit.microcode import Instruction, Operand, Program
+from collections.abc import Callable
+from typing import Any
+
 from export.loihi2 import (
     CURRENT_SHIFT,
     DECAY_BITS,
@@ -18,31 +20,12 @@ from export.loihi2 import (
     STATE_MAX,
     SUM_MAX,
 )
-from export.model.layer import Layer
+from export.model.layer import Layer, SpikingLayer
 from export.model.network import CelifLayer, ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
 from export.model.te import CosineTable
+from export.steps.listing import Instruction, Program, saturated, towards_zero
 from export.steps.sigma_delta import MESSAGE_EXP, MESSAGE_MAX, STATE_EXP
-
-SIGN = 63
-"""A right shift that leaves −1 of a negative number and 0 of any other; width − 1 on a chip."""
-
-
-def _towards_zero(register: str, bits: Operand, mask: Operand, note: str) -> Program:
-    """Shift right by ``bits`` (``mask`` is 2^bits − 1), rounding towards zero."""
-    return (
-        Instruction("SHR", "t", register, SIGN, f"{note}: −1 if negative"),
-        Instruction("AND", "t", "t", mask, f"{note}: 2^n − 1 if negative"),
-        Instruction("ADD", register, register, "t", note),
-        Instruction("SHR", register, register, bits, f"{note}, rounded towards zero"),
-    )
-
-
-def _saturated(register: str, note: str) -> Program:
-    return (
-        Instruction("MIN", register, register, STATE_MAX, f"sat {note}"),
-        Instruction("MAX", register, register, -STATE_MAX, f"sat {note}"),
-    )
 
 
 def fetch_te(form: str, wave_bits: int = 0) -> Program:
@@ -96,21 +79,21 @@ def celif_step(form: str = "table", wave_bits: int = 0) -> Program:
         Instruction("LOAD", "s", "s", note="S of the step before"),
         Instruction("SUB", "d", "theta", "theta0_int", "β·(Θ−Θ0)"),
         Instruction("MUL", "d", "d", "beta_mant", "β·(Θ−Θ0)"),
-        *_towards_zero("d", DECAY_BITS, mask, "β·(Θ−Θ0)"),
+        *towards_zero("d", DECAY_BITS, mask, "β·(Θ−Θ0)"),
         Instruction("MUL", "c", "te", "v", "TE[k]·V"),
-        *_towards_zero("c", "te_exp", "te_mask", "TE[k]·V"),
+        *towards_zero("c", "te_exp", "te_mask", "TE[k]·V"),
         Instruction("ADD", "theta", "d", "c", "Θ"),
         Instruction("ADD", "theta", "theta", "theta0_int", "Θ"),
-        *_saturated("theta", "Θ"),
+        *saturated("theta", "Θ"),
         Instruction("MUL", "v", "v", "alpha_mant", "α·V"),
-        *_towards_zero("v", DECAY_BITS, mask, "α·V"),
+        *towards_zero("v", DECAY_BITS, mask, "α·V"),
         Instruction("CLR", "v", "v", "s", "(1−S): nothing is kept after a spike"),
         Instruction("SHL", "a", "acc", "shift", "synaptic sum"),
         Instruction("ADD", "v", "v", "a", "V"),
         Instruction("LOAD", "b", "bias_mant"),
         Instruction("SHL", "b", "b", "bias_exp", "bias"),
         Instruction("ADD", "v", "v", "b", "V"),
-        *_saturated("v", "V"),
+        *saturated("v", "V"),
         Instruction("GE", "s", "v", "theta", "S: equality is a spike"),
         Instruction("STORE", "theta", "theta"),
         Instruction("STORE", "v", "v"),
@@ -139,7 +122,7 @@ def cuba_step() -> Program:
         Instruction("LOAD", "s", "s"),
         Instruction("SUB", "t", DECAY_ONE - 1, "du", "4096 − (du+1)"),
         Instruction("MUL", "u", "u", "t"),
-        *_towards_zero("u", DECAY_BITS, mask, "decayed U"),
+        *towards_zero("u", DECAY_BITS, mask, "decayed U"),
         Instruction("SHL", "a", "acc", CURRENT_SHIFT, "synaptic sum"),
         Instruction("ADD", "u", "u", "a", "U"),
         Instruction("GT", "t", "u", half, "wrap: one turn down"),
@@ -151,12 +134,12 @@ def cuba_step() -> Program:
         Instruction("CLR", "v", "v", "s", "reset"),
         Instruction("SUB", "t", DECAY_ONE, "dv", "4096 − dv"),
         Instruction("MUL", "v", "v", "t"),
-        *_towards_zero("v", DECAY_BITS, mask, "decayed V"),
+        *towards_zero("v", DECAY_BITS, mask, "decayed V"),
         Instruction("ADD", "v", "v", "u", "V"),
         Instruction("LOAD", "b", "bias_mant"),
         Instruction("SHL", "b", "b", CURRENT_SHIFT, "bias"),
         Instruction("ADD", "v", "v", "b", "V"),
-        *_saturated("v", "V"),
+        *saturated("v", "V"),
         Instruction("SHL", "t", "vth", CURRENT_SHIFT, "threshold"),
         Instruction("GT", "s", "v", "t", "S: strictly above"),
         Instruction("STORE", "u", "u"),
@@ -212,19 +195,25 @@ def readout_step() -> Program:
     )
 
 
+def _celif_program(layer: CelifLayer) -> Program:
+    form, wave = layer.te_form, 0
+    if isinstance(form, CosineTable):
+        wave = len(form.wave).bit_length() - 1
+    return celif_step(form.encoding, wave)
+
+
+PROGRAMS: dict[str, Callable[[Any], Program]] = {
+    CelifLayer.kind: _celif_program,
+    CubaLayer.kind: lambda layer: cuba_step(),
+    SigmaDeltaLayer.kind: lambda layer: sigma_delta_step(),
+    ReadoutLayer.kind: lambda layer: readout_step(),
+}
+"""The programs of this module by the kind of layer; other kinds bring their own listing."""
+
+
 def program_of(layer: Layer) -> Program:
     """One step of a neuron of ``layer``."""
-    if isinstance(layer, CelifLayer):
-        wave = (
-            len(layer.te_form.wave).bit_length() - 1
-            if isinstance(layer.te_form, CosineTable)
-            else 0
-        )
-        return celif_step(layer.te_form.encoding, wave)
-    if isinstance(layer, CubaLayer):
-        return cuba_step()
-    if isinstance(layer, SigmaDeltaLayer):
-        return sigma_delta_step()
-    if isinstance(layer, ReadoutLayer):
-        return readout_step()
-    raise ValueError(f"{layer.name}: expected a neuron with a listing, got {layer.kind}")
+    if layer.kind in PROGRAMS:
+        return PROGRAMS[layer.kind](layer)
+    assert isinstance(layer, SpikingLayer)
+    return layer.listing()

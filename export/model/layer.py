@@ -1,17 +1,28 @@
-"""What every layer has: synapses, and a place in time."""
+"""What every layer has: synapses, a place in time, and the tables that other rooms read.
+
+A kind of neuron is a class below :class:`SpikingLayer`. Reader, writer, twin, certificate, fit and
+Lava's network read its class attributes and methods; none of them knows the class by name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from export import checks, loihi2
 from export.checks import ModelError
 from export.model import geometry as synapses
+from export.model.fields import NetxField
 from export.model.geometry import Geometry, Shape
+from export.steps.listing import Program
 from training.slayer.mantissa import mantissa_max
+
+SPIKE_BITS = 1
+BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
+SHIFT_BITS = 5
+"""Width of an exponent that every neuron has for itself."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,6 +58,17 @@ class Layer:
     input_exp: int = 0
 
     kind: ClassVar[str] = ""
+    """Name of the neuron in a file (``neuron/type``) and everywhere else."""
+    netx: ClassVar[tuple[NetxField, ...]] = ()
+    """The fields that are in a file, in the order in which they are written."""
+    weight_type: ClassVar[type[np.generic]] = np.int8
+    """Type of the weights in a file."""
+    requantisable: ClassVar[bool] = True
+    """Whether an export chooses the weights' format; SLAYER's layers bring their integers."""
+    multiplications: ClassVar[int] = 0
+    """Multiplications of a neuron at every step, not counting synapses."""
+    message_bits: ClassVar[int] = 0
+    """Bits of a message that a neuron sends, as Lava counts them: 0 for spikes."""
     lava_sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
     """By how many bits Lava shifts a synaptic sum up in 32 bits."""
     output_range: ClassVar[tuple[int, int]] = (0, 1)
@@ -65,6 +87,17 @@ class Layer:
             self._per_row("delay", self.delay, 0, loihi2.DELAY_MAX)
         checks.integer(self.name, "input_exp", self.input_exp, 0, loihi2.MESSAGE_BITS_MAX)
 
+    def check_place(self, unit: int, steps: int) -> None:
+        """Refuse a place in a network whose inputs stand for m · 2^−``unit``, for ``steps`` steps.
+
+        A network calls this for each of its layers; the base class accepts every place.
+        """
+
+    @property
+    def state_bits(self) -> int:
+        """Bits that a neuron keeps from step to step, and those of its own constants."""
+        raise NotImplementedError
+
     def _check_recurrence(self, weight: np.ndarray) -> None:
         if self.geometry is not None:
             raise ModelError.about(self.name, "weight_rec", "none with a convolution", "some")
@@ -74,7 +107,7 @@ class Layer:
 
     @property
     def rows(self) -> int:
-        """Output channels: rows of weights, of TE, of biases."""
+        """Number of output channels, each with a row of weights, of TE and a bias."""
         return self.weight.shape[0]
 
     @property
@@ -129,7 +162,7 @@ class Layer:
         return max(int(self.output_delay.max()), int(self.weight_rec is not None))
 
     def per_neuron(self, values: np.ndarray) -> np.ndarray:
-        """What each row has, for each neuron."""
+        """Repeat what each row has for each of its neurons."""
         return values if self.positions == 1 else np.repeat(values, self.positions, axis=0)
 
     def extremes(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
@@ -177,3 +210,49 @@ class Layer:
         checks.integer(self.name, "weight_bits", bits, loihi2.WEIGHT_BITS_MIN, loihi2.WEIGHT_BITS)
         limit = mantissa_max(bits)
         self._check_weights(-limit, limit)
+
+
+class RegisterEnds(NamedTuple):
+    """The largest magnitude of a register, proven for every input, and the limit it must keep."""
+
+    register: str
+    values: np.ndarray
+    """(neuron, step)."""
+    limit: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SpikingLayer(Layer):
+    """A layer of neurons that fire, or send graded messages.
+
+    A subclass is a kind of neuron. It has the methods below, and its registers by the names
+    that a reader knows, each with the array of :class:`export.model.trace.Trace` that shows it.
+    """
+
+    registers: ClassVar[dict[str, str]] = {"V": "v"}
+
+    @property
+    def params(self) -> Any:
+        """The constants, as the kind's step takes them: a value for all neurons, or one each."""
+        raise NotImplementedError
+
+    def start(self, rest: np.ndarray) -> Any:
+        """State before the first step of a sample; ``rest`` are zeros (…, neuron)."""
+        raise NotImplementedError
+
+    def advance(self, acc: np.ndarray, k: int, state: Any) -> Any:
+        """State after step k, on numpy arrays (…, neuron); ``acc`` are the synaptic sums."""
+        raise NotImplementedError
+
+    def bounds(self, least: np.ndarray, most: np.ndarray, steps: int) -> tuple[RegisterEnds, ...]:
+        """Ends of the registers for every sequence of sums in ``least``..``most`` (neuron,)."""
+        raise NotImplementedError
+
+    def listing(self) -> Program:
+        """One step of a neuron in generic instructions."""
+        raise NotImplementedError
+
+
+def magnitude(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Largest |x| of intervals from ``low`` to ``high``."""
+    return np.maximum(np.abs(low), np.abs(high))

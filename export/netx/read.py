@@ -5,35 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import h5py
-import numpy as np
 
-from export.loihi2 import DECAY_ONE, HOLD_MAX, STEPS_MAX
+from export.model.celif import CelifLayer
 from export.model.input_coding import Encoding
-from export.model.network import (
-    CelifLayer,
-    CubaLayer,
-    FixedNetwork,
-    Layer,
-    ReadoutLayer,
-    SigmaDeltaLayer,
-    needed_gap,
-)
-from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
-from export.netx.synapses import FLATTEN, read_synapses
-from export.netx.values import AGAIN, Values
-from export.netx.write import (
-    ACTIVATION,
-    CELIF_FIELDS,
-    CUBA_FIELDS,
-    READOUT_FIELDS,
-    REF_DELAY,
-    SDNN_FIELDS,
-    VERSION,
-    NetxError,
-)
+from export.model.network import KINDS, FixedNetwork, Layer, ReadoutLayer, needed_gap
+from export.netx.fields import read_fields
+from export.netx.names import AGAIN, FLATTEN, VERSION, NetxError
+from export.netx.synapses import read_synapses
+from export.netx.te import Tables
+from export.netx.values import Values
 
 
 def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
@@ -62,10 +44,7 @@ class _Reader(Values):
 
     def __init__(self, path: str | os.PathLike[str], f: h5py.File):
         super().__init__(path, f)
-        # A block that wrote itself has no version; the datasets that are there tell.
-        self.version: int | None = None
-        self.tables: dict[Any, np.ndarray] = {}
-        self.decoded: dict[Any, np.ndarray] = {}
+        self.tables = Tables(self, None)
 
     def network(self) -> FixedNetwork:
         if "celif" not in self.f:
@@ -74,7 +53,7 @@ class _Reader(Values):
         if not 1 <= version <= VERSION:
             remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {AGAIN}"
             raise self.error("celif/version", f"1..{VERSION}", str(version), remedy)
-        self.version = version
+        self.tables.version = version
         layers = self.layers()
         readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None
         if not layers:
@@ -167,104 +146,17 @@ class _Reader(Values):
         """The layer of the group ``at``."""
         self.groups[name] = at
         neuron = self.text(f"{at}/neuron/type")
-        kinds = {
-            "CELIF": self.celif_layer, "CUBA": self.cuba_layer, "SDNN": self.sdnn_layer,
-            "READOUT": self.readout_layer,
-        }  # fmt: skip
-        if neuron not in kinds:
-            expected, found = ", ".join(kinds), f"{neuron!r}, which no twin can run"
+        if neuron not in KINDS:
+            expected, found = ", ".join(KINDS), f"{neuron!r}, which the twin cannot run"
             remedy = "export blocks of these with to_netx, load stock files with lava_procs.Network"
             raise self.error(f"{at}/neuron/type", expected, found, remedy)
+        kind = KINDS[neuron]
         synapses = read_synapses(self, at)
-        return kinds[neuron](
-            at,
-            {
-                "name": name,
-                "lag": self.integer(f"{at}/lag"),
-                "delay_shift": bool(self.scalar(f"{at}/delayShift", "b")),
-                **synapses,
-            },
-        )
-
-    def fields(self, at: str, names: dict[str, str]) -> dict[str, int]:
-        return {f: self.integer(f"{at}/neuron/{d}") for d, f in names.items()}
-
-    def celif_layer(self, at: str, common: dict[str, Any]) -> CelifLayer:
-        form, table = self.encoded_te(f"{at}/neuron", common["name"], len(common["weight"]))
-        exponents = {"wgtExp": "weight_exp", "teExp": "te_exp"}
-        scalars = {d: f for d, f in CELIF_FIELDS.items() if d not in exponents}
         return self.checked(
-            CelifLayer,
-            te=table,
-            te_form=form,
-            bias_mant=self.array(f"{at}/bias", 1),
-            **{f: self.exponent(f"{at}/neuron/{d}") for d, f in exponents.items()},
-            **self.fields(at, scalars),
-            **common,
+            kind,
+            name=name,
+            lag=self.integer(f"{at}/lag"),
+            delay_shift=bool(self.scalar(f"{at}/delayShift", "b")),
+            **synapses,
+            **read_fields(self, at, kind, self.tables, name, len(synapses["weight"])),
         )
-
-    def encoded_te(self, at: str, owner: str, rows: int) -> tuple[Form, np.ndarray]:
-        """How a layer's TE is kept, and its mantissas (row, step)."""
-        if self.version == 1 or (self.version is None and f"{at}/teEncoding" not in self.f):
-            return DENSE, self.table(f"{at}/te", 2)[:rows]
-        encoding, steps = self.text(f"{at}/teEncoding"), self.integer(f"{at}/teSteps")
-        hold = self.integer(f"{at}/teHold")
-        if encoding not in ENCODINGS:
-            remedy = f"the file is damaged, {AGAIN}"
-            raise self.error(f"{at}/teEncoding", ", ".join(ENCODINGS), repr(encoding), remedy)
-        for name, value, high in (("teHold", hold, HOLD_MAX), ("teSteps", steps, STEPS_MAX)):
-            if not 1 <= value <= high:
-                raise self.error(f"{at}/{name}", f"1..{high}", str(value))
-        if encoding == CosineTable.encoding:
-            self.equal(f"{at}/teHold", hold, CosineTable.hold)
-            cosine = CosineTable(self.table(f"{at}/te", 1)[:rows], self.array(f"{at}/teWave", 1))
-            self.checked(cosine.check_generator, owner=owner, rows=rows)
-            return cosine, cosine.decode(cosine.increment, steps)
-        form = Table(hold, encoding == "packed")
-        stored = self.table(f"{at}/te", 2)
-        width = form.stored_columns(steps)
-        if stored.shape[1] != width or not stored.size:
-            expected = f"a non-empty array of {width} columns, for {steps} steps"
-            raise self.error(f"{at}/te", expected, f"shape {stored.shape}")
-        key = (self.address(f"{at}/te"), form.hold, form.packed, steps)
-        if key not in self.decoded:  # layers that share a table share its mantissas
-            self.decoded[key] = form.decode(stored, steps)
-            if not np.array_equal(form.stored(self.decoded[key]), stored):
-                raise self.error(f"{at}/te", "bytes of two mantissas each", "others")
-        return form, self.decoded[key][:rows]
-
-    def readout_layer(self, at: str, common: dict[str, Any]) -> ReadoutLayer:
-        bias = self.array(f"{at}/bias", 1)
-        return self.checked(ReadoutLayer, bias=bias, **self.fields(at, READOUT_FIELDS), **common)
-
-    def cuba_layer(self, at: str, common: dict[str, Any]) -> CubaLayer:
-        graded = f"{at}/neuron/gradedSpike"
-        self.equal(graded, bool(self.scalar(graded, "b")), False)
-        self.equal(f"{at}/neuron/refDelay", self.integer(f"{at}/neuron/refDelay"), REF_DELAY)
-        fields = self.fields(at, CUBA_FIELDS)
-        if not 0 <= fields["du"] <= DECAY_ONE:
-            raise self.error(f"{at}/neuron/iDecay", f"0..{DECAY_ONE}", str(fields["du"]))
-        fields["du"] -= 1  # Lava's LIF adds it again
-        bias = self.optional_bias(at, common)
-        return self.checked(CubaLayer, bias_mant=bias, **fields, **common)
-
-    def sdnn_layer(self, at: str, common: dict[str, Any]) -> SigmaDeltaLayer:
-        self.equal(f"{at}/neuron/activation", self.text(f"{at}/neuron/activation"), ACTIVATION)
-        bias = self.optional_bias(at, common)
-        fields = self.fields(at, SDNN_FIELDS)
-        return self.checked(SigmaDeltaLayer, bias_mant=bias, **fields, **common)
-
-    def optional_bias(self, at: str, common: dict[str, Any]) -> np.ndarray:
-        if f"{at}/bias" in self.f:
-            return self.array(f"{at}/bias", 1)
-        return np.zeros(len(common["weight"]), np.int64)
-
-    def address(self, name: str) -> Any:
-        return h5py.h5o.get_info(self.dataset(name, "iu").id).addr
-
-    def table(self, name: str, ndim: int) -> np.ndarray:
-        """What is kept of TE; hard links to one dataset give one array."""
-        key = self.address(name)
-        if key not in self.tables:
-            self.tables[key] = self.array(name, ndim)
-        return self.tables[key]

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
 
 from export.model.geometry import Geometry, Shape
 from export.model.layer import Layer
-from export.model.slayer import SlayerLayer
+from export.netx.names import CONV, DENSE, DENSE_REC, FLATTEN, INPUT, TYPES
+from export.netx.values import Values
 
-if TYPE_CHECKING:
-    from export.netx.values import Values
-
-FLATTEN = "flatten"
-TYPES = ("dense", "dense_rec", "conv", "input")
 PAIRS = ("stride", "padding", "dilation")
 
 
 def layer_type(layer: Layer) -> str:
     """Netx's name for the layer's synapses."""
     if layer.geometry is None:
-        return "dense" if layer.weight_rec is None else "dense_rec"
+        return DENSE if layer.weight_rec is None else DENSE_REC
     alike = bool((layer.weight == layer.weight.flat[0]).all())
-    return "input" if alike and layer.geometry.one_to_one(layer.weight) else "conv"
+    return INPUT if alike and layer.geometry.one_to_one(layer.weight) else CONV
 
 
 def _write_type(group: h5py.Group, name: str) -> None:
@@ -41,19 +37,17 @@ def write_synapses(group: h5py.Group, layer: Layer) -> None:
     """Write the weights of a layer, and how its output is delayed."""
     kind = layer_type(layer)
     _write_type(group, kind)
-    # As SLAYER keeps its own: whole numbers in floats.
-    number = np.float32 if isinstance(layer, SlayerLayer) else np.int8
-    weight = layer.weight.ravel()[:1] if kind == "input" else layer.weight
-    group["weight"] = weight.astype(number)
+    weight = layer.weight.ravel()[:1] if kind == INPUT else layer.weight
+    group["weight"] = weight.astype(layer.weight_type)
     if layer.geometry is None:
         group["shape"] = np.array([layer.neurons])
         group["inFeatures"], group["outFeatures"] = layer.inputs, layer.neurons
     else:
         group["shape"] = np.array(layer.output_shape)
-    if kind == "conv":
+    if kind == CONV:
         _write_geometry(group, layer.geometry, layer.weight)
     if layer.weight_rec is not None:
-        group["weight_rec"] = layer.weight_rec.astype(number)
+        group["weight_rec"] = layer.weight_rec.astype(layer.weight_type)
     if layer.delay is not None:
         group["delay"] = layer.delay.astype(np.int8)
     if layer.input_exp:
@@ -77,9 +71,9 @@ def read_synapses(values: Values, at: str) -> dict[str, Any]:
         raise values.error(f"{at}/type", ", ".join((*TYPES, FLATTEN)), kind)
     shape = values.array(f"{at}/shape", 1).tolist()
     fields: dict[str, Any] = {}
-    if kind == "input":
+    if kind == INPUT:
         fields |= _one_to_one(values, at, shape)
-    elif kind == "conv":
+    elif kind == CONV:
         fields |= _convolution(values, at, shape)
     else:
         weight = values.array(f"{at}/weight", 2)
@@ -87,7 +81,7 @@ def read_synapses(values: Values, at: str) -> dict[str, Any]:
         values.equal(f"{at}/outFeatures", values.integer(f"{at}/outFeatures"), weight.shape[0])
         values.equal(f"{at}/inFeatures", values.integer(f"{at}/inFeatures"), weight.shape[1])
         fields["weight"] = weight
-    if kind == "dense_rec":
+    if kind == DENSE_REC:
         fields["weight_rec"] = values.array(f"{at}/weight_rec", 2)
     if f"{at}/delay" in values.f:
         fields["delay"] = values.array(f"{at}/delay", 1)

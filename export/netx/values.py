@@ -10,21 +10,21 @@ import h5py
 import numpy as np
 
 from export.checks import ModelError
-from export.netx.write import CELIF_FIELDS, CUBA_FIELDS, READOUT_FIELDS, SDNN_FIELDS, NetxError
+from export.model.network import KINDS
+from export.netx.names import AGAIN, NetxError
 
-AGAIN = "export the network again with to_netx"
-
-
-# Where in its layer's group a field stands, if not under its own name.
+# Where in its layer's group a field stands that is in no table of :mod:`export.model.fields`.
 _PLACES = {
-    field: f"neuron/{dataset}"
-    for fields in (SDNN_FIELDS, CUBA_FIELDS, READOUT_FIELDS, CELIF_FIELDS)
-    for dataset, field in fields.items()
-} | {
-    "te": "neuron/te", "te_form": "neuron/te", "te_wave": "neuron/teWave",
-    "te_hold": "neuron/teHold", "bias_mant": "bias", "delay_shift": "delayShift",
-    "input_exp": "inExp", "input_shape": "inShape",
+    "te_form": "neuron/te", "te_wave": "neuron/teWave", "te_hold": "neuron/teHold",
+    "delay_shift": "delayShift", "input_exp": "inExp", "input_shape": "inShape",
 }  # fmt: skip
+
+
+def _place(make: object, field: str) -> str:
+    """Where ``field`` stands below its group; ``make`` is the layer's class, or the network's."""
+    tables = [make.netx] if hasattr(make, "netx") else [kind.netx for kind in KINDS.values()]
+    entries = {entry.field: entry.dataset for table in tables for entry in table}
+    return entries.get(field, _PLACES.get(field, field))
 
 
 class Values:
@@ -42,7 +42,7 @@ class Values:
         except ModelError as error:
             known = {"network": "celif", "input": "celif/input", **self.groups}
             owner = known.get(error.owner, error.owner.replace(" ", "/"))
-            place = f"{owner}/{_PLACES.get(error.field, error.field)}" if owner else ""
+            place = f"{owner}/{_place(make, error.field)}" if owner else ""
             found = error.found or str(error)
             raise self.error(place, error.expected or "a consistent network", found) from None
 

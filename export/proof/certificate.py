@@ -14,10 +14,10 @@ readout     |sum over a sample|                                            32 bi
 A state or message at the very end of its register counts as one that was cut there, as it does in
 the twin; so the limit of those is one less.
 
-Bounds are proven in :mod:`export.proof.intervals` and :mod:`export.proof.slayer_bounds`. Each
-layer is bounded
-for every sequence of inputs in its range, not only for those that the layers before it can send; so
-a layer's bound holds in any network, and does not depend on the weights of others.
+The bounds of CE-LIF are proven in :mod:`export.proof.intervals`, those of other neurons in the
+``bounds`` method of their layer. Each layer is bounded for every sequence of inputs in its range,
+not only for those that the layers before it can send; so a layer's bound holds in any network, and
+does not depend on the weights of others.
 """
 
 from __future__ import annotations
@@ -29,18 +29,12 @@ from typing import Any
 import numpy as np
 
 from export import loihi2
-from export.model.network import (
-    CelifLayer,
-    CubaLayer,
-    FixedNetwork,
-    Layer,
-    ModelError,
-    ReadoutLayer,
-    SigmaDeltaLayer,
-)
-from export.proof.intervals import arriving_extremes, intervals
-from export.proof.slayer_bounds import cuba_states, sigma_delta_states
-from export.steps.sigma_delta import MESSAGE_MAX
+from export.checks import ModelError
+from export.model.celif import CelifLayer
+from export.model.layer import Layer, RegisterEnds, SpikingLayer, magnitude
+from export.model.network import FixedNetwork
+from export.model.readout import ReadoutLayer
+from export.proof.intervals import intervals
 
 _CHANGE = {
     "sum": "use fewer input bits, fewer inputs or smaller weights",
@@ -91,7 +85,7 @@ class RegisterBound:
 
 @dataclass(frozen=True)
 class LayerCertificate:
-    """Bounds of a layer; none if there is no proof for its kind."""
+    """Bounds of a layer."""
 
     name: str
     kind: str
@@ -100,7 +94,7 @@ class LayerCertificate:
     @property
     def proven(self) -> bool:
         """Whether no register of the layer can overflow, whatever its input."""
-        return bool(self.registers) and all(r.safe for r in self.registers)
+        return all(r.safe for r in self.registers)
 
     @property
     def tightest(self) -> RegisterBound:
@@ -110,8 +104,6 @@ class LayerCertificate:
     @property
     def verdict(self) -> str:
         """In words, with what to change if it is not proven."""
-        if not self.registers:
-            return f"{self.name}: not proven: there is no bound for {self.kind} layers"
         if self.proven:
             return f"{self.name}: proven"
         return f"{self.name}: not proven: {self.tightest}; {self.tightest.change}"
@@ -167,66 +159,33 @@ def _at(register: str, values: np.ndarray, limit: int, lane: np.ndarray) -> Regi
 
 
 def _sums(layer: Layer, low: int, high: int) -> RegisterBound:
-    least, most = layer.extremes(low, high)
-    worst = np.maximum(np.abs(least), np.abs(most))[:, None]
-    limit = loihi2.SUM_MAX >> max(
-        loihi2.SYNAPSE_SHIFT, layer.lava_sum_shift - layer.sum_right_shift
-    )
-    return _at("sum", worst, limit, np.arange(layer.neurons))
+    worst = magnitude(*layer.extremes(low, high))[:, None]
+    up = max(loihi2.SYNAPSE_SHIFT, layer.lava_sum_shift - layer.sum_right_shift)
+    return _at("sum", worst, loihi2.SUM_MAX >> up, np.arange(layer.neurons))
 
 
-def _celif(layer: CelifLayer, low: int, high: int) -> tuple[RegisterBound, ...]:
-    ends = intervals(layer, low, high)
-    return tuple(
-        _at(register, values, loihi2.SAFE_STATE_MAX, ends.lane)
-        for register, values in (("V", ends.v), ("Θ", ends.theta))
-    )
-
-
-def _slayer(
-    layer: CubaLayer | SigmaDeltaLayer, low: int, high: int, steps: int
-) -> tuple[RegisterBound, ...]:
-    ends, each = arriving_extremes(layer, low, high), np.arange(layer.neurons)
-    if isinstance(layer, CubaLayer):
-        u, v = cuba_states(layer, *ends, steps)
-        return _at("U", u, loihi2.STATE_MAX, each), _at("V", v, loihi2.SAFE_STATE_MAX, each)
-    sigma, message = sigma_delta_states(layer, *ends, steps)
-    return (
-        _at("σ", sigma, loihi2.SUM_MAX, each),
-        # The largest message may be one that was cut.
-        _at("message", message, MESSAGE_MAX - 1, each),
-    )
-
-
-def _readout(layer: ReadoutLayer, steps: int) -> RegisterBound:
-    least, most = (total + layer.bias for total in layer.extremes(0, 1))
-    worst = np.maximum(np.abs(least), np.abs(most))
-    return RegisterBound(
-        "readout", layer.worst_case(steps), loihi2.READOUT_MAX, int(worst.argmax()), steps - 1
-    )
+def _registers(layer: Layer, low: int, high: int, steps: int) -> tuple[RegisterBound, ...]:
+    """Bounds of what the layer's neurons keep: by the proof for CE-LIF, or the layer's own."""
+    if isinstance(layer, ReadoutLayer):
+        neuron, largest = int(layer.worst_sums().argmax()), layer.worst_case(steps)
+        return (RegisterBound("readout", largest, loihi2.READOUT_MAX, neuron, steps - 1),)
+    assert isinstance(layer, SpikingLayer)
+    if isinstance(layer, CelifLayer):
+        found = intervals(layer, low, high)
+        lane, limit = found.lane, loihi2.SAFE_STATE_MAX
+        ends: tuple[RegisterEnds, ...] = (
+            RegisterEnds("V", found.v, limit),
+            RegisterEnds("Θ", found.theta, limit),
+        )
+    else:
+        lane, ends = np.arange(layer.neurons), layer.bounds(*layer.arriving(low, high), steps)
+    return tuple(_at(*end, lane) for end in ends)
 
 
 def certify_layer(layer: Layer, low: int, high: int, steps: int) -> LayerCertificate:
     """Bounds of one layer for every sequence of ``steps`` inputs in ``low``..``high``."""
-    registers: tuple[RegisterBound, ...] = (_sums(layer, low, high),)
-    if isinstance(layer, CelifLayer):
-        registers += _celif(layer, low, high)
-    elif isinstance(layer, (CubaLayer, SigmaDeltaLayer)):
-        registers += _slayer(layer, low, high, steps)
-    elif isinstance(layer, ReadoutLayer):
-        registers += (_readout(layer, steps),)
-    else:
-        registers = ()
+    registers = (_sums(layer, low, high), *_registers(layer, low, high, steps))
     return LayerCertificate(layer.name, layer.kind, registers)
-
-
-def no_safe_format(layer: CelifLayer, low: int, high: int) -> ModelError:
-    """The error for a layer that even its fewest fractional bits, those of ``layer``, overflow."""
-    worst = certify_layer(layer, low, high, layer.te.shape[1]).tightest
-    return ModelError(
-        f"{layer.name}: no number of fractional bits keeps V and Θ within their registers: even "
-        f"with {layer.fraction_bits}, {worst}; {worst.change}, or pass calibration data"
-    )
 
 
 def input_ranges(net: FixedNetwork) -> list[tuple[int, int]]:

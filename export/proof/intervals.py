@@ -44,16 +44,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from export.loihi2 import DECAY_ONE, STATE_MAX
-from export.model.layer import Layer
-from export.model.network import CelifLayer
-from export.steps import celif
+from export.loihi2 import DECAY_ONE, SAFE_STATE_MAX, STATE_MAX
+from export.model.celif import CelifLayer
+from export.model.layer import RegisterEnds, SpikingLayer
+from export.model.lif import LeakyLayer
+from export.steps import arithmetic, celif
 from export.steps.celif import IntParams, State
 from training.support import compiled
 
 _prange = compiled.parallel_range()
 _next = celif.unsaturated
-_saturate = celif.saturate
+_saturate = arithmetic.saturate
 
 _FORGOTTEN = 2.0**-10
 """A V that counts for less than this, after so many decays, need not be unrolled further."""
@@ -71,7 +72,7 @@ class Intervals(NamedTuple):
     theta_low: np.ndarray
     theta_high: np.ndarray
     lane: np.ndarray
-    """Of each neuron."""
+    """The lane of each neuron."""
 
     @property
     def v(self) -> np.ndarray:
@@ -197,18 +198,13 @@ def _lanes(layer: CelifLayer, least: np.ndarray, most: np.ndarray) -> np.ndarray
     return np.unique(np.stack([row, least, most]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def arriving_extremes(layer: Layer, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest sum that reaches each neuron; inputs are in ``low``..``high``."""
-    return layer.arriving(low, high)
-
-
 def intervals(layer: CelifLayer, low: int, high: int, depth: int | None = None) -> Intervals:
     """Intervals of a layer for every sequence of inputs in ``low``..``high``.
 
     ``depth`` is for how many steps Θ is unrolled: if None, until V is forgotten; at 0, points 1 and
     2 of the proof stand alone.
     """
-    least, most = arriving_extremes(layer, low, high)
+    least, most = layer.arriving(low, high)
     lane = _lanes(layer, least, most)
     neuron = np.unique(lane, return_index=True)[1]
 
@@ -223,3 +219,35 @@ def intervals(layer: CelifLayer, low: int, high: int, depth: int | None = None) 
     rounds = _depth(layer.alpha_mant) if depth is None else depth
     _scan(te, each(least), each(most), p, rounds, *ends[:4])
     return ends
+
+
+class Bounds(NamedTuple):
+    """Largest |V| and |Θ| over neurons and steps, before saturation."""
+
+    v: int
+    theta: int
+
+    @property
+    def safe(self) -> bool:
+        """Whether neither register can ever saturate."""
+        return max(self) <= SAFE_STATE_MAX
+
+
+def worst_case(layer: LeakyLayer, low: int, high: int, steps: int = 0) -> Bounds:
+    """Bounds of ``layer`` for every sequence of ``steps`` inputs with values in ``low``..``high``.
+
+    Those of a CE-LIF layer are :func:`intervals`' over the whole of its TE; other layers bring
+    their own proof.
+    """
+    if isinstance(layer, CelifLayer):
+        ends = intervals(layer, low, high)
+        v, theta = int(ends.v.max()), int(ends.theta.max())
+    else:
+        found = {end.register: int(end.values.max()) for end in _own(layer, low, high, steps)}
+        v, theta = found["V"], found.get("Θ", 0)
+    # A network at rest has Θ = Θ0, before the first step.
+    return Bounds(v, max(theta, abs(layer.theta0_int)))
+
+
+def _own(layer: SpikingLayer, low: int, high: int, steps: int) -> tuple[RegisterEnds, ...]:
+    return layer.bounds(*layer.arriving(low, high), steps)

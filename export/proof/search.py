@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from export.model.input_coding import Encoding
-from export.model.network import CelifLayer, FixedNetwork, SigmaDeltaLayer, SpikingLayer, needed_gap
+from export.model.network import CelifLayer, FixedNetwork, SpikingLayer, needed_gap
 from export.proof.adversary import Aim, driving_inputs
 from export.proof.intervals import intervals
 from export.steps.celif import IntParams
@@ -33,17 +33,17 @@ _LIFTS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
 """How much Θ counts beside V: under a higher threshold, V can grow larger."""
 _STRETCHES = (1, 4, 16, 64)
 
-Place = tuple[int, str]
-"""A layer's number and one of its registers."""
-
 
 class Peaks:
-    """The largest |V|, |Θ| and |readout| of each layer so far, and the inputs that gave them."""
+    """The largest magnitude of each register so far, and the inputs that gave them.
+
+    A place is the number of a layer and the name of one of its registers.
+    """
 
     def __init__(self, net: FixedNetwork) -> None:
         self.net = net
-        self.largest: dict[Place, int] = {}
-        self.inputs: dict[Place, np.ndarray] = {}
+        self.largest: dict[tuple[int, str], int] = {}
+        self.inputs: dict[tuple[int, str], np.ndarray] = {}
         """(channel, time) each."""
         self.saturations = 0
 
@@ -54,17 +54,14 @@ class Peaks:
             trace = simulate(self.net, part, trace=True)
             self.saturations += sum(trace.saturations or ())
             for i, layer in enumerate(self.net.layers):
-                # The twin gives σ of a sigma-delta layer for its V, and messages for its spikes.
-                graded = isinstance(layer, SigmaDeltaLayer)
-                names = {"σ": trace.v, "message": trace.spikes} if graded else {"V": trace.v}
-                for register, seen in (*names.items(), ("Θ", trace.theta)):
-                    if seen is not None and (values := seen[i]) is not None:
-                        self._note((i, register), np.abs(values).max((1, 2)), part)
+                for register, name in layer.registers.items():
+                    values = getattr(trace, name)[i]
+                    self._note((i, register), np.abs(values).max((1, 2)), part)
             if self.net.readout is not None:
                 place = len(self.net.layers), "readout"
                 self._note(place, np.abs(trace.logits).max(1), part)
 
-    def _note(self, place: Place, values: np.ndarray, x: np.ndarray) -> None:
+    def _note(self, place: tuple[int, str], values: np.ndarray, x: np.ndarray) -> None:
         best = int(values.argmax())
         if values[best] > self.largest.get(place, -1):
             self.largest[place], self.inputs[place] = int(values[best]), x[best]

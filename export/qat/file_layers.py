@@ -12,7 +12,7 @@ from torch import nn
 from export.convert.float_network import Stack, encoding_values
 from export.convert.round import FloatLayer, scales
 from export.loihi2 import DECAY_ONE
-from export.model.layer import Layer
+from export.model.layer import SpikingLayer
 from export.model.network import CelifLayer, FixedNetwork
 from export.model.te import PHASE_ONE, CosineTable
 from export.qat.layer import Part
@@ -69,7 +69,7 @@ class FileLayers(nn.Module):
     @torch.no_grad()
     def stack(self, formats: FixedNetwork) -> Stack:
         """The layers' values, with the dynamics that their formats have."""
-        layers: list[FloatLayer | Layer] = []
+        layers: list[FloatLayer | SpikingLayer] = []
         for i, (layer, form) in enumerate(zip(self.layers, formats.layers, strict=True)):
             if not isinstance(form, CelifLayer):
                 layers.append(form)

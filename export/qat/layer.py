@@ -19,7 +19,7 @@ from export.convert.round import scales
 from export.loihi2 import DECAY_ONE
 from export.model.network import CelifLayer
 from export.twin.scans import Run, run_layer
-from export.twin.simulate import exact_type
+from export.twin.sums import exact_type
 from training.dynamics import Params
 from training.kernels import fused, recurrent
 

@@ -29,7 +29,7 @@ from export.qat.checkpoint import described, from_letters
 from export.qat.file_layers import FileLayers
 from export.qat.layer import Part, Rounded, late, scan
 from export.twin.scans import Run, run_layer
-from export.twin.simulate import arriving_sums
+from export.twin.sums import arriving_sums
 from training import checkpoint
 from training.network.network import Network
 

@@ -19,10 +19,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from export.loihi2 import DECAY_BITS, STATE_MAX
+from export.loihi2 import DECAY_BITS
+from export.steps.arithmetic import saturate, shift_to_zero
 from training.support import compiled
-
-_SIGN_SHIFT = 63
 
 
 class State(NamedTuple):
@@ -45,24 +44,6 @@ class IntParams(NamedTuple):
     te_exp: Any
     shift: Any
     bias: Any
-
-
-@compiled.jitable
-def shift_to_zero(x: Any, bits: Any) -> Any:
-    """``x`` / 2**bits rounded towards zero."""
-    # A negative x gets 2**bits − 1 added, so that the flooring shift lands on its ceiling.
-    return (x + ((x >> _SIGN_SHIFT) & ((1 << bits) - 1))) >> bits
-
-
-def saturate(x: Any) -> Any:
-    """Clip to the signed 24-bit register, symmetrically."""
-    return x - (x - STATE_MAX) * (x > STATE_MAX) - (x + STATE_MAX) * (x < -STATE_MAX)
-
-
-@compiled.scalar_form_of(saturate)
-def saturate_scalar(x: Any) -> Any:
-    """The same, as kernels compute it: in two instructions of the processor."""
-    return min(max(x, -STATE_MAX), STATE_MAX)
 
 
 @compiled.jitable

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from export.loihi2 import CURRENT_SHIFT, DECAY_BITS, DECAY_ONE, STATE_MAX
-from export.steps.celif import saturate, shift_to_zero
+from export.steps.arithmetic import saturate, shift_to_zero
 from training.support import compiled
 
 HALF_TURN = STATE_MAX + 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from export.loihi2 import STATE_MAX
-from export.model.layer import Layer
+from export.model.layer import Layer, SpikingLayer
 from export.model.network import CelifLayer, CubaLayer, SigmaDeltaLayer
 from export.steps import celif, cuba, sigma_delta
 from export.steps.celif import IntParams, State
@@ -19,12 +20,12 @@ from training.support import compiled
 
 _prange = compiled.parallel_range()
 _celif_step, _cuba_step, _sigma_delta_step = celif.step, cuba.step, sigma_delta.step
-_MESSAGE_MAX, _STATE_EXP = sigma_delta.MESSAGE_MAX, sigma_delta.STATE_EXP
+_MESSAGE_MAX = sigma_delta.MESSAGE_MAX
 
 
 @dataclass(frozen=True)
 class Run:
-    """Outcome of one layer for one chunk, memory (batch, time, neuron).
+    """What one layer did in one chunk of samples; arrays are (batch, time, neuron).
 
     Spikes are bytes; the messages of a sigma-delta layer are floats.
     """
@@ -121,39 +122,58 @@ def _scan_sigma_delta(acc, p, bias, keep, messages, sigma, saturated):  # type: 
         saturated[b] = count
 
 
-def run_layer(layer: Layer, acc: np.ndarray, keep: bool) -> Run:
-    """Scan one layer over its synaptic sums (batch, time, neuron).
-
-    ``keep`` is for V and Θ of every step; of a sigma-delta layer, V is σ and spikes are messages.
-    """
-    batch, steps, neurons = acc.shape
-    if acc.dtype != np.int16:  # a kernel for each type would take seconds to compile
-        acc = acc.astype(SUMS, copy=False)
-    spikes = np.empty(acc.shape, SPIKES if layer.output_range == (0, 1) else np.float32)
-    v = np.empty((batch, steps if keep else 1, neurons), np.int32)
-    saturated = np.zeros(batch, np.int64)
-    theta = None
-    # What differs between neurons goes beside the registers, as arrays.
-    if isinstance(layer, CelifLayer):
-        te = np.ascontiguousarray(layer.per_neuron(layer.te)[:, :steps].T.astype(np.int64))
-        theta, p, zero = np.empty_like(v), layer.params, np.int64(0)
-        each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
-        p = p._replace(te_exp=zero, shift=zero, bias=zero)
-        _scan_celif(acc, *_own(layer), te, p, *each, keep, spikes, v, theta, saturated)
-    elif isinstance(layer, CubaLayer):
-        decays = layer.params._replace(bias=np.int64(0))
-        _scan_cuba(acc, *_own(layer), decays, layer.params.bias, keep, spikes, v, saturated)
-    elif isinstance(layer, SigmaDeltaLayer):
-        plain = layer.params._replace(bias=np.int64(0))
-        _scan_sigma_delta(acc, plain, layer.params.bias, keep, spikes, v, saturated)
-    else:
-        expected = "a CELIF, CUBA or sigma-delta layer"
-        raise TypeError(f"{layer.name}: expected {expected}, got {type(layer).__name__}")
-    return Run(spikes, v, theta, int(saturated.sum()))
-
-
 def _own(layer: Layer) -> tuple[np.ndarray, int]:
     """Weights (from, to) by which a layer feeds back to itself, or none; a right shift of sums."""
     weight = np.zeros((0, 0)) if layer.weight_rec is None else layer.weight_rec.T
     up, down = max(layer.recurrent_shift, 0), max(-layer.recurrent_shift, 0)
     return np.ascontiguousarray(weight, dtype=np.int64) << up, down
+
+
+# Each takes a layer, its sums, whether to keep every step, and the arrays of :class:`Run` to fill.
+# What differs between neurons goes to the kernels beside the registers, as arrays.
+
+
+def _run_celif(layer: CelifLayer, acc: np.ndarray, keep: bool, out: Run, ends: np.ndarray) -> None:
+    te = np.ascontiguousarray(layer.per_neuron(layer.te)[:, : acc.shape[1]].T.astype(np.int64))
+    p, zero = layer.params, np.int64(0)
+    each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
+    p = p._replace(te_exp=zero, shift=zero, bias=zero)
+    _scan_celif(acc, *_own(layer), te, p, *each, keep, out.spikes, out.v, out.theta, ends)
+
+
+def _run_cuba(layer: CubaLayer, acc: np.ndarray, keep: bool, out: Run, ends: np.ndarray) -> None:
+    decays = layer.params._replace(bias=np.int64(0))
+    _scan_cuba(acc, *_own(layer), decays, layer.params.bias, keep, out.spikes, out.v, ends)
+
+
+def _run_sigma_delta(
+    layer: SigmaDeltaLayer, acc: np.ndarray, keep: bool, out: Run, ends: np.ndarray
+) -> None:
+    plain = layer.params._replace(bias=np.int64(0))
+    _scan_sigma_delta(acc, plain, layer.params.bias, keep, out.spikes, out.v, ends)
+
+
+SCANS: dict[str, Callable[..., None]] = {
+    CelifLayer.kind: _run_celif,
+    CubaLayer.kind: _run_cuba,
+    SigmaDeltaLayer.kind: _run_sigma_delta,
+}
+"""Scans that are written for one kind of neuron."""
+
+
+def run_layer(layer: SpikingLayer, acc: np.ndarray, keep: bool) -> Run:
+    """Scan one layer over its synaptic sums (batch, time, neuron).
+
+    ``keep`` keeps V and Θ of every step; of a sigma-delta layer, V is σ and spikes are messages.
+    """
+    if not isinstance(layer, SpikingLayer):
+        raise TypeError(f"{layer.name}: expected a layer that fires, got {type(layer).__name__}")
+    batch, steps, neurons = acc.shape
+    if acc.dtype != np.int16:  # a kernel for each type would take seconds to compile
+        acc = acc.astype(SUMS, copy=False)
+    spikes = np.empty(acc.shape, SPIKES if layer.output_range == (0, 1) else np.float32)
+    v = np.empty((batch, steps if keep else 1, neurons), np.int32)
+    theta = np.empty_like(v) if "theta" in layer.registers.values() else None
+    saturated = np.zeros(batch, np.int64)
+    SCANS[layer.kind](layer, acc, keep, Run(spikes, v, theta, 0), saturated)
+    return Run(spikes, v, theta, int(saturated.sum()))

@@ -8,19 +8,19 @@ which are exact while every partial sum stays below the mantissa.
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from typing import Any
 
 import numpy as np
-import torch
 
-from export.model import geometry
-from export.model.network import FixedNetwork, Layer
+from export.model.network import FixedNetwork
 from export.model.trace import Trace
 from export.netx.read import read_netx
-from export.twin import sums as spike_sums
-from export.twin.scans import Run, run_layer
+from export.twin.scans import Run
+from export.twin.sums import SPIKES, spike_counts
+from export.twin.walk import encoded, run_integers, send, walk
 from training.support import compiled
 
 # Bytes of synaptic sums that a chunk of samples may take: few enough for the allocator to hand out
@@ -28,58 +28,15 @@ from training.support import compiled
 _CHUNK_BYTES = 64 << 20
 
 
-def exact_type(layer: Layer, input_max: int) -> torch.dtype:
-    """The narrowest float in which every sum of the layer's weights times inputs is exact."""
-    worst = layer.largest_sum(input_max)
-    # Torch can be told to multiply float32 in bfloat16, which is not exact.
-    exact = torch.get_float32_matmul_precision() == "highest"
-    return torch.float32 if exact and worst < 1 << 24 else torch.float64
-
-
-def _in_bytes(inputs: np.ndarray) -> bool:
-    """Whether they are spikes, to be added up by kernels, which there are."""
-    return inputs.dtype == spike_sums.SPIKES and compiled.AVAILABLE
-
-
-def synaptic_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarray:
-    """Exact sums (batch, time, neuron) of weights times inputs; of spikes in bytes as integers.
-
-    Without what a recurrent layer feeds back to itself, and before they are shifted right.
-    """
-    few = inputs.shape[2] <= spike_sums.FEW and np.issubdtype(inputs.dtype, np.integer)
-    if layer.geometry is None and compiled.AVAILABLE and (few or inputs.dtype == spike_sums.SPIKES):
-        return spike_sums.sums(layer.weight, inputs, layer.largest_sum(input_max))
-    dtype = exact_type(layer, input_max)
-    return geometry.sums(layer.weight, layer.geometry, inputs, dtype)
-
-
-def arriving_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarray:
-    """What reaches the layer's neurons from the layer before: sums, shifted right if need be."""
-    sums = synaptic_sums(layer, inputs, input_max)
-    if layer.sum_right_shift == 0:
-        return sums
-    if np.issubdtype(sums.dtype, np.integer):
-        return sums >> layer.sum_right_shift
-    return np.floor(np.ldexp(sums, -layer.sum_right_shift))
-
-
 def _chunk(net: FixedNetwork, x: np.ndarray, keep: bool) -> tuple[np.ndarray, list[Run]]:
-    inputs, input_max = (
-        np.ascontiguousarray(x.transpose(0, 2, 1)),
-        max(map(abs, net.encoding.range)),
-    )
-    runs = []
-    for layer in net.layers:
-        run = run_layer(layer, arriving_sums(layer, inputs, input_max), keep)
-        inputs, input_max = (
-            geometry.delayed(run.spikes, layer.output_delay),
-            max(map(abs, layer.output_range)),
-        )
-        runs.append(run)
-    if _in_bytes(inputs):
-        counts = spike_sums.counts(inputs)
+    run = functools.partial(run_integers, keep=keep)
+    passed = list(walk(net.layers, encoded(net.encoding, x), run, send))
+    last = passed[-1].sent.inputs
+    if last.dtype == SPIKES and compiled.AVAILABLE:
+        counts = spike_counts(last)
     else:
-        counts = inputs.sum(1, dtype=np.float64).astype(np.int64)
+        counts = last.sum(1, dtype=np.float64).astype(np.int64)
+    runs = [layer.result for layer in passed]
     if net.readout is None:
         return counts, runs
     return counts @ net.readout.weight.T + net.readout.bias * x.shape[2], runs

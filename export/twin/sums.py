@@ -7,7 +7,10 @@ them. A few graded inputs are multiplied as integers, without a detour through f
 from __future__ import annotations
 
 import numpy as np
+import torch
 
+from export.model import geometry
+from export.model.layer import Layer
 from training.kernels.spike_products import add_rows
 from training.support import compiled
 
@@ -18,7 +21,7 @@ SUMS = np.int32
 """Type of synaptic sums: Lava's own, and a network whose sums could pass it is refused."""
 
 FEW = 8
-"""Up to so many graded inputs the integer sums are the faster, above it BLAS's exact floats."""
+"""Up to this many graded inputs, integer sums are faster than BLAS on exact floats."""
 
 _prange = compiled.parallel_range()
 
@@ -59,7 +62,7 @@ def _counts(spikes, out):  # type: ignore[no-untyped-def]
         out[b] = row
 
 
-def sums(weight: np.ndarray, inputs: np.ndarray, largest: int) -> np.ndarray:
+def integer_sums(weight: np.ndarray, inputs: np.ndarray, largest: int) -> np.ndarray:
     """Sums (batch, time, neuron) of ``weight`` (neuron, input) times ``inputs``.
 
     Those are (batch, time, input): spikes if their type is :data:`SPIKES`, else graded. ``largest``
@@ -76,8 +79,38 @@ def sums(weight: np.ndarray, inputs: np.ndarray, largest: int) -> np.ndarray:
     return out
 
 
-def counts(spikes: np.ndarray) -> np.ndarray:
-    """Number of spikes (batch, neuron) of every neuron."""
+def spike_counts(spikes: np.ndarray) -> np.ndarray:
+    """Count the spikes of every neuron, (batch, neuron)."""
     out = np.empty((len(spikes), spikes.shape[2]), np.int64)
     _counts(spikes, out)
     return out
+
+
+def exact_type(layer: Layer, input_max: int) -> torch.dtype:
+    """The narrowest float in which every sum of the layer's weights times inputs is exact."""
+    worst = layer.largest_sum(input_max)
+    # Torch can be told to multiply float32 in bfloat16, which is not exact.
+    exact = torch.get_float32_matmul_precision() == "highest"
+    return torch.float32 if exact and worst < 1 << 24 else torch.float64
+
+
+def synaptic_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarray:
+    """Exact sums (batch, time, neuron) of weights times inputs, which are integers for spikes.
+
+    They are before the right shift, and do not include what a recurrent layer feeds back.
+    """
+    few = inputs.shape[2] <= FEW and np.issubdtype(inputs.dtype, np.integer)
+    if layer.geometry is None and compiled.AVAILABLE and (few or inputs.dtype == SPIKES):
+        return integer_sums(layer.weight, inputs, layer.largest_sum(input_max))
+    dtype = exact_type(layer, input_max)
+    return geometry.sums(layer.weight, layer.geometry, inputs, dtype)
+
+
+def arriving_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarray:
+    """Sums that reach the layer's neurons from the layer before, shifted right if need be."""
+    sums = synaptic_sums(layer, inputs, input_max)
+    if layer.sum_right_shift == 0:
+        return sums
+    if np.issubdtype(sums.dtype, np.integer):
+        return sums >> layer.sum_right_shift
+    return np.floor(np.ldexp(sums, -layer.sum_right_shift))

@@ -15,7 +15,7 @@ from export.convert.formats import RULES
 from export.convert.measuring import float_outputs, outputs
 from export.convert.round import integer_layer
 from export.exporter import convert
-from export.proof import bounds
+from export.proof.intervals import worst_case
 from export.tests.floats import choose, float_layer, layer_format
 from training import Network
 
@@ -25,9 +25,9 @@ def test_fraction_bits_are_the_most_that_are_proven_safe(rng):
     layer, choice = choose(values, 1, None)
     assert choice.proven
     assert 12 <= choice.fraction_bits == layer.fraction_bits < 16
-    assert choice.largest_state == max(bounds.worst_case(layer, 0, 1)) <= loihi2.STATE_MAX
+    assert choice.largest_state == max(worst_case(layer, 0, 1)) <= loihi2.STATE_MAX
     more = integer_layer(values, 1.0, layer_format(values, 1.0, choice.fraction_bits + 1, "mse"))
-    assert not bounds.worst_case(more, 0, 1).safe
+    assert not worst_case(more, 0, 1).safe
 
 
 def test_proof_of_few_bits_gives_way_to_calibration(rng):

@@ -16,7 +16,7 @@ from export import FixedNetwork, ModelError, read_netx, simulate, to_netx
 from export.model.geometry import delayed
 from export.model.layer import Layer
 from export.twin.scans import run_layer
-from export.twin.simulate import arriving_sums
+from export.twin.sums import arriving_sums
 from training import Network, block
 
 STEPS = 20

@@ -14,7 +14,7 @@ import torch
 from export import FixedNetwork, ModelError, read_netx, simulate, to_netx
 from export.exporter import CALIBRATION_SAMPLES, digest
 from export.loihi2 import STATE_MAX
-from export.proof import bounds
+from export.proof.intervals import worst_case
 from training import Network
 
 STEPS = 20
@@ -103,7 +103,7 @@ def test_report_says_what_was_chosen_and_what_it_cost(net, path, x):
         assert [told.weight_error, told.te_error, told.bias_error] == pytest.approx(errors)
         assert told.alpha_error == 0
         assert told.beta_error == pytest.approx(abs(4055 / 4096 - 0.99))
-        bound = bounds.worst_case(layer, low, high)
+        bound = worst_case(layer, low, high)
         assert told.proven
         assert told.headroom_bits == pytest.approx(np.log2(STATE_MAX / max(bound)))
         assert told.headroom_bits > 0

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from export import simulate
 from export.loihi2 import STATE_MAX
 from export.model.network import CelifLayer
-from export.proof import bounds
-from export.proof.intervals import Intervals, intervals
+from export.proof.intervals import Intervals, intervals, worst_case
 from export.proof.search import alone, every_input, search_layer
 from export.tests.strategies import hypothesis_settings, seeds
 from hw_tests.networks.random_nets import random_network
@@ -91,7 +90,7 @@ def test_no_input_leaves_its_interval(seed, neurons, inputs, steps, signed, regi
     x = np.stack([*peaks.inputs.values(), *rng.integers(low, high + 1, (20, inputs, steps))])
     trace = simulate(peaks.net, x, trace=True)
     assert_within(ends, trace.v[0], trace.theta[0])
-    bound = bounds.worst_case(layer, low, high)
+    bound = worst_case(layer, low, high)
     assert not bound.safe or peaks.saturations == 0
     assert peaks.largest[0, "V"] <= bound.v
     assert peaks.largest[0, "Θ"] <= bound.theta
@@ -131,26 +130,26 @@ def test_tiny_layers_reach_every_end():
 def test_bound_is_reached_in_a_case_worked_by_hand():
     # V = 10, 5+10, 7+10 (7.5 → 7), 8+10 (8.5 → 8), 9+10, 9+10 (9.5 → 9); Θ lags by a step.
     layer = worked_layer()
-    assert bounds.worst_case(layer, 0, 1) == (19, 1_000_019)
+    assert worst_case(layer, 0, 1) == (19, 1_000_019)
     assert largest_states(layer, np.ones(6, int)) == (19, 1_000_019)
 
 
 def test_bound_counts_negative_inputs():
     # V = −30, −15−30, −22−30, −26−30, −28−30, −29−30; Θ = Θ0 − the V before.
     layer = worked_layer(te=-np.ones((1, 6), int))
-    assert bounds.worst_case(layer, -3, 1) == (59, 1_000_058)
+    assert worst_case(layer, -3, 1) == (59, 1_000_058)
     assert largest_states(layer, np.full(6, -3)) == (59, 1_000_058)
 
 
 def test_bound_counts_the_bias():
     layer = worked_layer(weight=np.array([[-10]]), bias_mant=np.array([-1]), bias_exp=1)
-    assert bounds.worst_case(layer, 0, 1).v == 23 == largest_states(layer, np.ones(6, int))[0]
+    assert worst_case(layer, 0, 1).v == 23 == largest_states(layer, np.ones(6, int))[0]
 
 
 def test_bound_knows_that_a_high_membrane_spikes():
     # Θ stays at 12 (TE = 0): V = 10 is silent, 5 + 10 spikes, and what is silent is at most 11.
     layer = worked_layer(te=np.zeros((1, 6), int), theta0_int=12)
-    assert bounds.worst_case(layer, 0, 1).v == 5 + 10 == largest_states(layer, np.ones(6, int))[0]
+    assert worst_case(layer, 0, 1).v == 5 + 10 == largest_states(layer, np.ones(6, int))[0]
 
 
 def test_bound_knows_that_a_low_threshold_is_passed():
@@ -160,7 +159,7 @@ def test_bound_knows_that_a_low_threshold_is_passed():
     )
     attained = largest_states(layer, np.ones(6, int))[1]
     # Before Θ has fallen V is silent once, at −10, and −15 a step later.
-    assert attained <= bounds.worst_case(layer, 0, 1).theta <= attained * 1.2
+    assert attained <= worst_case(layer, 0, 1).theta <= attained * 1.2
 
 
 # A constant drive, so that only a spike's reset tells one V from another: a bound that forgot the
@@ -181,13 +180,13 @@ def test_bound_knows_that_a_spike_resets(theta0, bias, te, theta):
     trace = simulate(alone(layer, 0, 1, 4), np.zeros((1, 1, 4), int), trace=True)
     assert trace.theta[0][0, 0].tolist() == theta
     assert trace.spikes[0][0, 0, 0] == 1
-    assert bounds.worst_case(replace(layer, weight=layer.weight * 0), 0, 1).theta >= max(theta)
+    assert worst_case(replace(layer, weight=layer.weight * 0), 0, 1).theta >= max(theta)
 
 
 @pytest.mark.parametrize("saturating", [False, True], ids=["safe", "unsafe"])
 def test_unsafe_layers_are_told_from_safe_ones(rng, saturating):
     network = random_network(rng, (5,), 20, channels=3, saturating=saturating)
-    bound = bounds.worst_case(network.layers[0], *network.encoding.range)
+    bound = worst_case(network.layers[0], *network.encoding.range)
     trace = simulate(network, rng.integers(0, 16, (4, 3, 20)), trace=True)
     assert bound.safe == (trace.saturations == [0]) == (not saturating)
     assert trace.spikes[0].any()
@@ -222,6 +221,6 @@ def test_threshold_alone_can_be_unsafe():
         weight=np.array([[127]]),
         theta0_int=STATE_MAX - 300_000,
     )
-    bound = bounds.worst_case(layer, 0, 1)
+    bound = worst_case(layer, 0, 1)
     assert bound.v < 300
     assert not bound.safe

@@ -14,10 +14,9 @@ from export.loihi2 import STATE_MAX
 from export.model.geometry import Geometry, Shape
 from export.model.network import CubaLayer, Encoding, FixedNetwork, SigmaDeltaLayer
 from export.model.te import DENSE
-from export.proof import bounds
 from export.proof.attack import attack
 from export.proof.certificate import certify, input_ranges
-from export.proof.intervals import intervals
+from export.proof.intervals import intervals, worst_case
 from export.proof.search import every_input
 from export.tests.proof.test_bounds import assert_within
 from export.tests.strategies import hypothesis_settings, seeds
@@ -181,7 +180,7 @@ def test_a_state_at_the_end_of_its_register_is_neither_proven_nor_unsaturated(bi
     assert trace.spikes[0].any()
     assert trace.v[0].max() == min(STATE_MAX - 127 + bias, STATE_MAX)
     proven = certify(net).layers[0].proven
-    assert proven == bounds.worst_case(net.layers[0], 0, 65535).safe == (bias == 126)
+    assert proven == worst_case(net.layers[0], 0, 65535).safe == (bias == 126)
     assert proven == (trace.saturations[0] == 0)
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from export.loihi2 import STATE_MAX
 from export.model.network import CelifLayer
 from export.steps import celif, cuba
-from export.steps.celif import IntParams, State, saturate, shift_to_zero
+from export.steps.arithmetic import saturate, saturate_scalar, shift_to_zero
+from export.steps.celif import IntParams, State
 from export.steps.cuba import CubaParams, CubaState
 from export.tests.strategies import hypothesis_settings
-from export.twin.simulate import run_layer
+from export.twin.scans import run_layer
 from hw_tests.oracle import oracle
 
 # The largest that occurs: TE of 16 bits times V of 24, and acc of 2^40 before its shift is added.
@@ -58,7 +59,7 @@ def test_saturate_clips_at_both_ends(x):
 def test_saturate_holds_around_the_ends():
     x = np.concatenate([end + np.arange(-300, 301) for end in (-STATE_MAX, 0, STATE_MAX)])
     assert saturate(x).tolist() == np.clip(x, -STATE_MAX, STATE_MAX).tolist()
-    assert [celif.saturate_scalar(int(value)) for value in x] == saturate(x).tolist()
+    assert [saturate_scalar(int(value)) for value in x] == saturate(x).tolist()
 
 
 @st.composite

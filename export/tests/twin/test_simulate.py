@@ -16,7 +16,7 @@ from export.steps.cuba import CubaParams
 from export.twin import scans
 from export.twin import simulate as twin
 from export.twin.scans import run_layer
-from export.twin.simulate import synaptic_sums
+from export.twin.sums import synaptic_sums
 from hw_tests.networks.random_nets import random_network
 from hw_tests.oracle import oracle
 from hw_tests.worked.celif import WORKED_CASES
@@ -284,7 +284,5 @@ def test_other_networks_are_refused_by_type(rng):
 
 def test_other_layers_are_refused_by_name(rng):
     net = random_network(rng, (3,), 5)
-    with pytest.raises(
-        TypeError, match="layer 1: expected a CELIF, CUBA or sigma-delta layer, got ReadoutLayer"
-    ):
+    with pytest.raises(TypeError, match="layer 1: expected a layer that fires, got ReadoutLayer"):
         run_layer(net.readout, np.zeros((1, 5, 3)), keep=False)

@@ -16,7 +16,7 @@ from training.support import compiled
 def test_sums_are_those_of_the_product(rng, rate, inputs):
     weight = rng.integers(-127, 128, (17, inputs))
     spikes = (rng.random((5, 6, inputs)) < rate).astype(sums.SPIKES)
-    found = sums.sums(weight, spikes, 127 * inputs)
+    found = sums.integer_sums(weight, spikes, 127 * inputs)
     np.testing.assert_array_equal(found, spikes.astype(np.int64) @ weight.T)
     assert found.any() == (rate > 0)
 
@@ -27,7 +27,7 @@ def test_graded_sums_are_the_products(rng, inputs, top):
     weight = rng.integers(-127, 128, (7, inputs))
     x = rng.integers(-top, top + 1, (5, 6, inputs))
     largest = 127 * top * inputs
-    found = sums.sums(weight, x, largest)
+    found = sums.integer_sums(weight, x, largest)
     assert found.dtype == (np.int16 if largest < 1 << 15 else np.int32)
     assert found.any()
     assert np.array_equal(found, x @ weight.T)
@@ -40,12 +40,12 @@ def test_sums_have_room_for_the_largest(largest, sign):
     part = largest // 3
     weight = sign * np.array([[part, part, largest - 2 * part, 0]])
     spikes = np.ones((1, 1, 4), sums.SPIKES)
-    assert sums.sums(weight, spikes, largest).item() == sign * largest
+    assert sums.integer_sums(weight, spikes, largest).item() == sign * largest
 
 
 def test_counts_are_sums_over_time(rng):
     spikes = (rng.random((3, 700, 9)) < 0.7).astype(sums.SPIKES)
-    found = sums.counts(spikes)
+    found = sums.spike_counts(spikes)
     np.testing.assert_array_equal(found, spikes.sum(1))
     assert found.max() > np.iinfo(sums.SPIKES).max
 
@@ -56,7 +56,7 @@ def test_twin_multiplies_without_numba_to_the_same(rng, monkeypatch):
     expected = simulate(net, x, trace=True)
     assert all(0.02 < spikes.mean() < 0.95 for spikes in expected.spikes)
     monkeypatch.setattr(compiled, "AVAILABLE", False)
-    monkeypatch.setattr(sums, "sums", None)
+    monkeypatch.setattr(sums, "integer_sums", None)
     with pytest.warns(UserWarning, match="numba is not installed"):
         found = simulate(net, x, trace=True)
     np.testing.assert_array_equal(found.logits, expected.logits)

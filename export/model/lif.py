@@ -1,0 +1,95 @@
+"""What the leaky integrate-and-fire layers of ours share: V in F fractional bits, and a threshold.
+
+Float values: weight · 2^−weight_exp, α = alpha_mant / 4096, Θ0 = theta0_int · 2^−F,
+bias = bias_mant · 2^(bias_exp − F).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from export import checks, loihi2
+from export.model.fields import EXPONENT, ROWS, NetxField, neuron_fields
+from export.model.layer import BIAS_BITS, SHIFT_BITS, SPIKE_BITS, SpikingLayer
+from training.slayer.mantissa import EXPONENT_MAX
+
+Constants = dict[str, tuple[str, str]]
+DECAY, STATE = "decay", "state"
+"""How a float constant is rounded: to a 12-bit mantissa below one, or to F fractional bits."""
+
+BIAS_FIELD = NetxField("bias", "bias_mant", ROWS, np.int16)
+FORMAT_FIELDS = (
+    *neuron_fields({"wgtExp": "weight_exp"}, EXPONENT),
+    *neuron_fields(
+        {"wgtBits": "weight_bits", "fractionBits": "fraction_bits", "biasExp": "bias_exp"}
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeakyLayer(SpikingLayer):
+    """Leaky membranes with ``fraction_bits`` F fractional bits.
+
+    The exponent of the weights is one for all, or one per output channel.
+    """
+
+    weight_exp: int | np.ndarray
+    weight_bits: int
+    fraction_bits: int
+    alpha_mant: int
+    theta0_int: int
+    bias_mant: np.ndarray
+    bias_exp: int
+
+    constants: ClassVar[Constants] = {
+        "alpha_mant": ("alpha", DECAY),
+        "theta0_int": ("theta0", STATE),
+    }
+    """Each integer constant with the float that it stands for, and how that is rounded."""
+    states: ClassVar[int] = 1
+    """Number of 24-bit registers of a neuron."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_mantissas(self.weight_bits)
+        checks.integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
+        self._exponent("weight_exp", loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)
+        for field, (_, rounding) in self.constants.items():
+            low, high = 0, loihi2.DECAY_ONE - 1
+            if rounding == STATE:
+                low, high = -loihi2.STATE_MAX, loihi2.STATE_MAX
+            checks.integer(self.name, field, getattr(self, field), low, high)
+        self._per_row("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
+        checks.integer(self.name, "bias_exp", self.bias_exp, 0, loihi2.BIAS_EXP_MAX)
+
+    def _exponent(self, field: str, low: int, high: int) -> None:
+        value = getattr(self, field)
+        if isinstance(value, np.ndarray):
+            self._per_row(field, value, low, high)
+        else:
+            checks.integer(self.name, field, value, low, high)
+
+    @property
+    def sum_right_shift(self) -> int:
+        """Right shift of sums that have more fractional bits than F, rounding down."""
+        return max(0, int(np.max(self.weight_exp)) + self.input_exp - self.fraction_bits)
+
+    @property
+    def shift(self) -> np.ndarray:
+        """Left shifts (row,) that bring the synaptic sums to F fractional bits."""
+        fraction = np.int64(self.fraction_bits) - self.input_exp + self.sum_right_shift
+        return np.broadcast_to(fraction - self.weight_exp, self.rows)
+
+    @property
+    def bias(self) -> np.ndarray:
+        """What the bias adds to V at every step, in units of 2^−F."""
+        return self.bias_mant.astype(np.int64) << self.bias_exp
+
+    @property
+    def state_bits(self) -> int:
+        """Bits of the registers, the spike, the bias and an exponent that each neuron has."""
+        bits = self.states * loihi2.STATE_BITS + SPIKE_BITS + BIAS_BITS
+        return bits + SHIFT_BITS * (np.ndim(self.weight_exp) > 0)

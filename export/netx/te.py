@@ -1,0 +1,111 @@
+"""The temporal encoding in a netx file: each table stands once, and layers link to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import h5py
+import numpy as np
+
+from export.loihi2 import HOLD_MAX, STEPS_MAX
+from export.model.celif import CelifLayer
+from export.model.layer import Layer
+from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
+from export.netx.names import AGAIN
+from export.netx.values import Values
+
+
+def table_store(f: h5py.File, layers: Iterable[Layer]) -> Callable[[CelifLayer], h5py.Dataset]:
+    """Give each TE table one home under /te; a layer may be the first rows of a wider one's."""
+    tables: list[tuple[CelifLayer, h5py.Dataset]] = []
+
+    def store(layer: CelifLayer) -> h5py.Dataset:
+        for wider, dataset in tables:
+            if np.array_equal(wider.te[: layer.rows], layer.te) and wider.te_form.same(
+                layer.te_form
+            ):
+                return dataset
+        dataset = f.create_dataset(f"te/{len(tables)}", data=te_array(layer))
+        tables.append((layer, dataset))
+        return dataset
+
+    # Widest first, so that the rows of every narrower layer are there to be found.
+    encoded = [layer for layer in layers if isinstance(layer, CelifLayer)]
+    for layer in sorted(encoded, key=lambda layer: -layer.rows):
+        store(layer)
+    return store
+
+
+def te_array(layer: CelifLayer) -> np.ndarray:
+    """What the file holds of TE, in the narrowest type that holds its bits."""
+    stored = layer.te_form.stored(layer.te)
+    if isinstance(layer.te_form, CosineTable):
+        return stored.astype(np.int32)
+    return stored.astype(np.uint8 if layer.te_form.packed else _mantissa_type(layer.te_bits))
+
+
+def _mantissa_type(bits: int) -> type[np.signedinteger]:
+    return np.int8 if bits <= 8 else np.int16
+
+
+def write(neuron: h5py.Group, layer: CelifLayer, stored: h5py.Dataset) -> None:
+    """Link the layer's group ``neuron`` to its table, and say how the table is kept."""
+    neuron["te"] = stored
+    neuron["teEncoding"] = np.bytes_(layer.te_form.encoding)
+    neuron["teHold"], neuron["teSteps"] = layer.te_form.hold, layer.te.shape[1]
+    if isinstance(layer.te_form, CosineTable):
+        neuron["teWave"] = layer.te_form.wave.astype(_mantissa_type(layer.te_bits))
+
+
+class Tables:
+    """The tables that were read from a file; hard links to one dataset give one array."""
+
+    def __init__(self, values: Values, version: int | None) -> None:
+        self.values = values
+        self.version = version
+        """None for a block that wrote itself: the datasets that are there tell."""
+        self.stored: dict[Any, np.ndarray] = {}
+        self.decoded: dict[Any, np.ndarray] = {}
+
+    def address(self, name: str) -> Any:
+        """Where the dataset stands in the file, whatever its name."""
+        return h5py.h5o.get_info(self.values.dataset(name, "iu").id).addr
+
+    def table(self, name: str, ndim: int) -> np.ndarray:
+        """What is kept of TE under ``name``."""
+        key = self.address(name)
+        if key not in self.stored:
+            self.stored[key] = self.values.array(name, ndim)
+        return self.stored[key]
+
+
+def read(values: Values, at: str, tables: Tables, owner: str, rows: int) -> tuple[Form, np.ndarray]:
+    """How a layer's TE is kept, and its mantissas (row, step)."""
+    if tables.version == 1 or (tables.version is None and f"{at}/teEncoding" not in values.f):
+        return DENSE, tables.table(f"{at}/te", 2)[:rows]
+    encoding, steps = values.text(f"{at}/teEncoding"), values.integer(f"{at}/teSteps")
+    hold = values.integer(f"{at}/teHold")
+    if encoding not in ENCODINGS:
+        remedy = f"the file is damaged, {AGAIN}"
+        raise values.error(f"{at}/teEncoding", ", ".join(ENCODINGS), repr(encoding), remedy)
+    for name, value, high in (("teHold", hold, HOLD_MAX), ("teSteps", steps, STEPS_MAX)):
+        if not 1 <= value <= high:
+            raise values.error(f"{at}/{name}", f"1..{high}", str(value))
+    if encoding == CosineTable.encoding:
+        values.equal(f"{at}/teHold", hold, CosineTable.hold)
+        cosine = CosineTable(tables.table(f"{at}/te", 1)[:rows], values.array(f"{at}/teWave", 1))
+        values.checked(cosine.check_generator, owner=owner, rows=rows)
+        return cosine, cosine.decode(cosine.increment, steps)
+    form = Table(hold, encoding == "packed")
+    stored = tables.table(f"{at}/te", 2)
+    width = form.stored_columns(steps)
+    if stored.shape[1] != width or not stored.size:
+        expected = f"a non-empty array of {width} columns, for {steps} steps"
+        raise values.error(f"{at}/te", expected, f"shape {stored.shape}")
+    key = (tables.address(f"{at}/te"), form.hold, form.packed, steps)
+    if key not in tables.decoded:  # layers that share a table share its mantissas
+        tables.decoded[key] = form.decode(stored, steps)
+        if not np.array_equal(form.stored(tables.decoded[key]), stored):
+            raise values.error(f"{at}/te", "bytes of two mantissas each", "others")
+    return form, tables.decoded[key][:rows]
