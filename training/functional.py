@@ -12,8 +12,9 @@ import torch
 from torch.nn import functional as F
 
 from training.dynamics import Params
-from training.kernels import fused, recurrent, reference
+from training.kernels import adaptive, fused, recurrent, reference
 from training.kernels.dropout import Dropout
+from training.kernels.layer_scans import AdaptiveScan
 from training.support import checks, compiled
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
@@ -193,26 +194,34 @@ def layers(
     dropout: float = 0.0,
     tied_dropout: bool = False,
     counts: bool = False,
+    context: str = "v*te",
+    gamma: float = 0.0,
+    weights_rec: Sequence[torch.Tensor | None] | None = None,
 ) -> torch.Tensor:
     """Spikes of the last of several dense layers of CE-LIF neurons.
 
-    The same as :func:`celif` of each layer's product after the other. The fused kernel takes a
-    block of samples through all layers while it is in the cache, and keeps far less for the
-    backward pass.
+    This computes the same as one layer after the other. The fused kernel takes a tile of samples
+    through all layers while it is in the cache, and saves far less for the backward pass.
 
     Parameters
     ----------
     x
         Input, (batch, channel, time).
     weights, biases
-        Of every layer: (neuron, input) and (neuron,).
+        Weights (neuron, input) and biases (neuron,) of every layer.
     te, alpha, beta, theta0, width, backend
         As in :func:`celif`; a layer of n neurons uses the first n rows of ``te``.
     dropout, tied_dropout
-        Probability of dropping a spike of the first layer on its way to the second, at every step
-        afresh or for all steps at once. The mask is picked by torch's generator.
+        Probability of dropping a spike of the first layer on its way to the second, independently
+        at every step or for all steps at once. The mask is picked by torch's generator.
     counts
         Return the number of spikes of every neuron, (batch, neuron), instead of the spikes.
+    context, gamma
+        Contextual embedding of the threshold, one of
+        :data:`training.kernels.adaptive.CONTEXTS`, and the rise of the threshold after a spike in
+        addition to it.
+    weights_rec
+        Recurrent weights (to, from) of every layer, or None for a layer without feedback.
     """
     if not weights or len(weights) != len(biases):
         raise ValueError(
@@ -231,12 +240,27 @@ def layers(
     p, width = _parameters(alpha, beta, theta0, width)
     dropout = checks.scalar("dropout", dropout, 0, 1, open_high=True)
     drop = Dropout.draw(dropout if len(weights) > 1 else 0, tied_dropout)
-    chosen, used = _choose(backend, x), te[: max(map(len, weights)), : x.shape[2]]
-    if chosen == "fused":
+    feedback = list(weights_rec or [None] * len(weights))
+    plain = context == "v*te" and gamma == 0 and all(each is None for each in feedback)
+    chosen = _choose(backend, x) if plain else _choose(backend, x, RECURRENT)
+    used = te[: max(map(len, weights)), : x.shape[2]]
+    if chosen == "fused" and plain:
         return fused.layers(x, weights, biases, used, p, width, drop, counts)
+    neurons = [
+        adaptive.neurons_in(context, used[: len(weight)], *p, gamma=gamma) for weight in weights
+    ]
+    if chosen == "fused":
+        rows = zip(weights, biases, feedback, neurons, strict=True)
+        stack = [fused.Layer(w, b, own, tuple(values)) for w, b, own, (values, _) in rows]
+        scan = AdaptiveScan(neurons[0][1], width)
+        return fused.stack(x, stack, used, scan, drop, counts)
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         current = F.linear(x.transpose(1, 2), weight).transpose(1, 2)
-        x = BACKENDS[chosen](current, used[: len(weight)], p, width, bias)
+        if plain:
+            x = BACKENDS[chosen](current, used[: len(weight)], p, width, bias)
+        else:
+            given = (current + bias[:, None], used[: len(weight)], *neurons[i], width)
+            x = adaptive.reference(*given, feedback[i])
         if i == 0 and drop is not None:
             x = x * drop.mask(*x.shape).to(x)
     return x.sum(-1) if counts else x

@@ -116,9 +116,18 @@ def run(
 
 
 def neurons_in(
-    context: str, like: torch.Tensor, alpha: float, beta: float, theta0: float
+    context: str,
+    like: torch.Tensor,
+    alpha: float,
+    beta: float,
+    theta0: float,
+    gamma: float = 0.0,
 ) -> tuple[AdaptiveParams, Context]:
-    """Make a layer of CE-LIF neurons with one of :data:`CONTEXTS` for ``like`` (neuron, …)."""
-    gamma, coefficients = CONTEXTS[context]
-    values = (like.new_full(like.shape[:1], value) for value in (alpha, beta, theta0, gamma))
+    """Make a layer of neurons with one of :data:`CONTEXTS` for ``like`` (neuron, …).
+
+    ``gamma`` is by how much a spike raises the threshold in addition to the context.
+    """
+    rise, coefficients = CONTEXTS[context]
+    constants = (alpha, beta, theta0, rise + gamma)
+    values = (like.new_full(like.shape[:1], value) for value in constants)
     return AdaptiveParams(*values), coefficients

@@ -222,27 +222,34 @@ class Network(nn.Module):
 
     def _fuses(self) -> bool:
         """Whether one fused pass may compute all layers, as nothing looks in between them."""
-        if not self.config.kind.fuses or self.config.context != CONTEXT:
+        if not self.config.kind.fuses:
             return False
-        plain = all(type(each) is Synapses and not hooked(each) for each in self.spiking_layers)
+        synapses = [*self.spiking_layers, *self.recurrent.values()]
+        plain = all(type(each) is Synapses and not hooked(each) for each in synapses)
         weight = self.spiking_layers[0].weight
         # Under autocast a product has another type than its factors, which the plain path refuses.
         same = (weight[:1] @ weight[:1].t()).dtype == weight.dtype
-        return plain and same and not len(self.recurrent) and fuses(self.backend, weight)
+        return plain and same and fuses(self.backend, weight)
 
     def _fused(self, x: torch.Tensor) -> torch.Tensor:
         x, p = self._ordered(x), self.config.dropout if self.training else 0.0
         counts = self.config.readout in ("mean", "spikes")
+        own = [self.recurrent_layer(i) for i in range(len(self.spiking_layers))]
         spikes = layers(
             self._dropped(x) if self.training else x,
             [layer.weight for layer in self.spiking_layers],
-            [layer.bias for layer in self.spiking_layers],
+            [
+                layer.bias if each is None else layer.bias + each.bias
+                for layer, each in zip(self.spiking_layers, own, strict=True)
+            ],
             self.te_table,
             **self.neuron,
             backend=self.backend,
             dropout=p,
             tied_dropout=self.config.tied_dropout,
             counts=counts,
+            context=self.config.context,
+            weights_rec=[None if each is None else each.weight for each in own],
         )
         return self._read_rates(spikes / x.shape[2]) if counts else self.read(spikes)
 

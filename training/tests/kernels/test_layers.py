@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -265,3 +266,56 @@ def test_bad_layers_are_named(change, message):
 
 def test_backends_are_those_of_a_layer():
     assert BACKENDS["fused"] is fused.celif
+
+
+CONTEXT_CASES = {
+    **{name: {"context": name} for name in ("s", "v", "te", "v+te", "s*te")},
+    "gamma": {"gamma": 0.2},
+    "dropout": {"context": "s*te", "dropout": 0.3},
+}
+
+
+@pytest.mark.parametrize("recurrent", [False, True], ids=["feedforward", "recurrent"])
+@pytest.mark.parametrize("options", CONTEXT_CASES.values(), ids=CONTEXT_CASES.keys())
+def test_fused_contexts_equal_one_after_the_other(rng, options, recurrent):
+    x = torch.from_numpy(rng.normal(0.4, 1, (70, 2, 30))).requires_grad_()
+    tensors = parameters(rng, 2)
+    own = [None] * 3
+    if recurrent:
+        own = [torch.from_numpy(rng.normal(0, 0.2, (n, n))).requires_grad_() for n in WIDTHS[:2]]
+        own.append(None)
+    results = []
+    for backend in ("fused", "reference"):
+        torch.manual_seed(5)
+        out = layers(
+            x, tensors[:3], tensors[3:-1], tensors[-1], **NEURON,
+            backend=backend, weights_rec=own, **options,
+        )  # fmt: skip
+        loss = (out * torch.linspace(-1, 1.5, out.numel()).reshape(out.shape)).sum()
+        given = [x, *tensors, *(each for each in own if each is not None)]
+        grads = torch.autograd.grad(loss, given, allow_unused=True)
+        results.append((out.detach(), grads))
+    (found, found_grads), (expected, expected_grads) = results
+    assert 0.02 < expected.mean() < 0.9
+    assert torch.equal(found, expected)
+    for ours, plain in zip(found_grads, expected_grads, strict=True):
+        if plain is not None:
+            torch.testing.assert_close(ours, plain)
+
+
+@pytest.mark.parametrize("recurrent", [False, True], ids=["feedforward", "recurrent"])
+def test_bits_of_adaptive_layers_are_the_same_on_one_thread_and_two(rng, recurrent):
+    x = torch.from_numpy(rng.normal(0.4, 1, (19, 2, 30))).float()
+    tensors = [tensor.detach().float().requires_grad_() for tensor in parameters(rng, 2, (70, 66))]
+    own = [torch.from_numpy(rng.normal(0, 0.1, (70, 70))).float(), None] if recurrent else None
+    found, threads = [], numba.get_num_threads()
+    for count in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
+        numba.set_num_threads(count)
+        try:
+            options = {"context": "v+te", "weights_rec": own}
+            out = layers(x, tensors[:2], tensors[2:4], tensors[4], **NEURON, **options)
+            found.append((out, *torch.autograd.grad(out.sum(), tensors)))
+        finally:
+            numba.set_num_threads(threads)
+    assert 0.02 < found[0][0].mean() < 0.9
+    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
