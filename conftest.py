@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import training as training  # first: it sets OpenMP's wait policy before torch loads
@@ -12,10 +11,7 @@ import training as training  # first: it sets OpenMP's wait policy before torch 
 import numpy as np
 import pytest
 
-# Lava sets multiprocessing's start method when imported, and fails if it is set already.
-with contextlib.suppress(ImportError):
-    import lava.magma.runtime.runtime  # noqa: F401
-
+import lava_procs as lava_procs  # mends Lava, which many tests import themselves
 from hw_tests.backends import TARGETS, no_loihi2
 from hw_tests.ladder import RUNGS, Rung
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from hw_tests.backends import TARGETS
 from hw_tests.ladder import CHIP, RUNGS
+from lava_procs.mends import lava_command
 
 OK, NOTE, MISSING = "ok", "note", "missing"
 
@@ -27,9 +28,11 @@ _PACKAGES = (
     ("numpy", "", "pip install 'numpy>=1.26'"),
     ("numba", "", "pip install 'numba>=0.59'"),
     ("h5py", "", "pip install 'h5py>=3.10'"),
-    ("lava-nc", "0.10.", "pip install 'celif-lava[lava]' on Python 3.10"),
-    ("lava-dl", "0.6.", "pip install 'celif-lava[lava]' on Python 3.10"),
+    ("lava-nc", "0.10.", lava_command()),
+    ("lava-dl", "0.6.", lava_command()),
 )
+_PYTHONS = (3, 10), (3, 13)
+"""The oldest and the newest Python that celif is tested with."""
 _GB = 1e9
 _LEAST_DISK, _LEAST_SHARED, _LEAST_FILES = 1 * _GB, 0.05 * _GB, 1024
 
@@ -69,9 +72,9 @@ def examine(chip: dict[str, Any] | None = None) -> Iterator[Check]:
 
 def _software() -> Iterator[Check]:
     version = platform.python_version()
-    old = sys.version_info[:2] == (3, 10)
-    remedy = "use Python 3.10, the only one that Lava runs on: make setup"
-    yield Check("software", "Python", OK if old else NOTE, version, "" if old else remedy)
+    tested = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1]
+    remedy = "celif is tested with Python 3.10 to 3.13: make setup"
+    yield Check("software", "Python", OK if tested else NOTE, version, "" if tested else remedy)
     for name, wanted, remedy in _PACKAGES:
         try:
             found = metadata.version(name)
@@ -121,10 +124,11 @@ def _machine() -> Iterator[Check]:
 def _lava() -> Iterator[Check]:
     """Whether Lava can be imported, and whether a network of it runs."""
     try:
+        importlib.import_module("lava_procs.import_lava")
         lava_procs = importlib.import_module("lava_procs")
     except Exception as error:
         found = f"{type(error).__name__}: {error}"
-        yield Check("Lava", "import", MISSING, found, "pip install 'celif-lava[lava]' again")
+        yield Check("Lava", "import", MISSING, found, f"install it again: {lava_command()}")
         return
     yield Check("Lava", "import", OK, "works")
     import numpy as np
@@ -166,6 +170,9 @@ def _rungs(options: dict[str, Any] | None) -> Iterator[Check]:
 def _chip(options: dict[str, Any] | None) -> Iterator[Check]:
     from lava_procs.loihi.host import Loihi, pieces
 
+    if sys.version_info[:2] != (3, 10):
+        remedy = "Intel's extension of Lava is made for Python 3.10: use that to reach a chip"
+        yield Check("Loihi 2", "Python", NOTE, platform.python_version(), remedy)
     for piece in pieces(Loihi(**(options or {}))):
         state = OK if piece.found else NOTE if options is None else MISSING
         remedy = "" if piece.found else piece.remedy

@@ -19,6 +19,7 @@ import torch
 from export import FixedNetwork, QuantizedNetwork, Trace, simulate
 from hw_tests.dequantised import run_torch
 from hw_tests.oracle.backend import run_oracle
+from lava_procs.mends import lava_command
 
 if TYPE_CHECKING:
     from lava_procs import Loihi
@@ -51,7 +52,7 @@ def _run_lava(precision: str) -> Callable[[FixedNetwork, np.ndarray], Trace]:
 
 def _no_lava() -> str | None:
     if importlib.util.find_spec("lava") is None or importlib.util.find_spec("lava.magma") is None:
-        return "Lava is not installed; pip install 'celif-lava[lava]' on Python 3.10"
+        return f"Lava is not installed; {lava_command()}"
     return None
 
 

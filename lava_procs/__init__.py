@@ -1,18 +1,29 @@
-"""The Lava world: CE-LIF Processes, a netx network that loads them, a runner that never hangs."""
+"""The Lava world: CE-LIF Processes, a netx network that loads them, a runner that never hangs.
+
+Names are imported when they are first used. Importing this package prepares the import of Lava,
+see :mod:`lava_procs.mends`, and imports nothing of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import training as training  # first: it sets OpenMP's wait policy before torch loads
-from lava_procs import import_lava as import_lava  # must run before anything else here imports Lava
-from lava_procs.loihi.chip_models import register_chip_model, unregister_chip_model
-from lava_procs.loihi.host import Loihi, LoihiMissingError
-from lava_procs.one_process import LavaDeadlockError, LavaInlineError, inline
-from lava_procs.processes.celif.process import CELIF
-from lava_procs.processes.cuba.process import CUBA
-from lava_procs.processes.network.process import Network
-from lava_procs.processes.readout.process import Readout
-from lava_procs.processes.recorder.process import Recorder
-from lava_procs.processes.sigma_delta.process import SigmaDelta
-from lava_procs.runner.run import run, run_stream
-from lava_procs.runner.supervise import LavaRunError, LavaStalledError, LavaTimeoutError
+from lava_procs import mends
+
+if TYPE_CHECKING:
+    from lava_procs.loihi.chip_models import register_chip_model, unregister_chip_model
+    from lava_procs.loihi.host import Loihi, LoihiMissingError
+    from lava_procs.one_process import LavaDeadlockError, LavaInlineError, inline
+    from lava_procs.processes.celif.process import CELIF
+    from lava_procs.processes.cuba.process import CUBA
+    from lava_procs.processes.network.process import Network
+    from lava_procs.processes.readout.process import Readout
+    from lava_procs.processes.recorder.process import Recorder
+    from lava_procs.processes.sigma_delta.process import SigmaDelta
+    from lava_procs.runner.run import run, run_stream
+    from lava_procs.runner.supervise import LavaRunError, LavaStalledError, LavaTimeoutError
 
 __all__ = [
     "CELIF",
@@ -34,3 +45,39 @@ __all__ = [
     "run_stream",
     "unregister_chip_model",
 ]
+
+_HOMES = {
+    "CELIF": "processes.celif.process",
+    "CUBA": "processes.cuba.process",
+    "LavaDeadlockError": "one_process",
+    "LavaInlineError": "one_process",
+    "LavaRunError": "runner.supervise",
+    "LavaStalledError": "runner.supervise",
+    "LavaTimeoutError": "runner.supervise",
+    "Loihi": "loihi.host",
+    "LoihiMissingError": "loihi.host",
+    "Network": "processes.network.process",
+    "Readout": "processes.readout.process",
+    "Recorder": "processes.recorder.process",
+    "SigmaDelta": "processes.sigma_delta.process",
+    "inline": "one_process",
+    "register_chip_model": "loihi.chip_models",
+    "run": "runner.run",
+    "run_stream": "runner.run",
+    "unregister_chip_model": "loihi.chip_models",
+}
+"""The module in which each name is defined."""
+
+mends.install()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,41 +1,44 @@
-"""Imports Lava, quietly, and whatever ran before.
+"""Prepare the import of Lava: everything here that needs Lava imports this module first.
 
-Lava sets multiprocessing's start method to ``fork`` when imported, and fails if anything (a
-DataLoader's worker, a Queue) has fixed a method already, even the same one.
+It installs the mends (:mod:`lava_procs.mends`), which make Lava importable on the Python that runs,
+whatever start method multiprocessing already has, and it says how to install Lava where that is
+missing. Lava itself is imported by those who use it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
-import multiprocessing
-import sys
+import importlib.util
 
-_SETTER = "lava.magma.runtime.message_infrastructure.multiprocessing"
+from lava_procs.mends import install, lava_command
+
+_PARTS = {"lava-nc": "lava.magma", "lava-dl": "lava.lib.dl.netx"}
+"""Distributions, and a package that each of them brings."""
 
 
-def _free_start_method() -> None:
-    """Let Lava set the start method that is set already."""
-    method = multiprocessing.get_start_method(allow_none=True)
-    if _SETTER in sys.modules or method is None:
-        return
-    if method != "fork":
-        raise ImportError(
-            f"lava_procs: expected multiprocessing's start method to be 'fork', the only one Lava "
-            f"runs with, found {method!r}; import lava_procs before it is set"
+def missing() -> list[str]:
+    """Return the distributions of Lava that are not installed."""
+    return [distribution for distribution, package in _PARTS.items() if not _is_there(package)]
+
+
+def _is_there(package: str) -> bool:
+    # The parents of a package are imported to find it; those of Lava are empty.
+    try:
+        return importlib.util.find_spec(package.rpartition(".")[0]) is not None and (
+            importlib.util.find_spec(package) is not None
         )
-    multiprocessing.set_start_method(None, force=True)
+    except ModuleNotFoundError:
+        return False
 
 
-_free_start_method()
-try:
-    # SLAYER, which netx imports, reports on CUDA and on datasets that nobody asked for.
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        import lava.lib.dl.netx.hdf5  # noqa: F401
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "lava":
-        raise
-    raise ImportError(
-        "lava_procs: expected lava-nc and lava-dl, found neither or only one; install them with "
-        "pip install 'celif-lava[lava]' on Python 3.10, the only one that Lava runs on"
-    ) from error
+def require_lava() -> None:
+    """Install the mends; raise an ImportError with the remedy if Lava is not installed."""
+    install()
+    if absent := missing():
+        raise ImportError(
+            f"lava_procs: expected lava-nc and lava-dl, found no {' and no '.join(absent)}; "
+            f"install them with: {lava_command()}",
+            name="lava",
+        )
+
+
+require_lava()

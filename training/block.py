@@ -1,6 +1,6 @@
 """CE-LIF blocks for lava-dl: they stand in a stack of SLAYER blocks like any other.
 
-The only module of this room that needs lava-dl.
+The only module of this room that needs lava-dl, which :mod:`lava_procs.import_lava` prepares.
 """
 
 from __future__ import annotations
@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+
+from lava_procs import import_lava as import_lava  # mends Lava, so it has to come first
+
+# isort: split
 from lava.lib.dl.slayer.axon import Delay
 from lava.lib.dl.slayer.block import base
 from lava.lib.dl.slayer.synapse import layer as synapse

@@ -14,6 +14,7 @@ import lava_procs
 from celif.tests.run_command import answer, raising
 from export import read_netx, simulate
 from hw_tests import ladder
+from lava_procs.mends import lava_command
 from training import tasks, trainer
 
 
@@ -148,7 +149,7 @@ def test_text_in_brackets_is_printed_whole(
 
 def without_lava(monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the ladder believe that Lava is not installed; return what it says then."""
-    hint = "Lava is not installed; pip install celif-lava[lava] on Python 3.10"
+    hint = f"Lava is not installed; {lava_command()}"
     for rung in ladder.RUNGS:
         backends = tuple(
             replace(b, missing=lambda: hint) if b.target in ("lava", "loihi2") else b

@@ -16,6 +16,7 @@ from celif import doctor
 from celif.tests.run_command import answer, raising, run_celif
 from hw_tests.ladder import RUNGS
 from hw_tests.tests import loihi_standin
+from lava_procs.mends import lava_command
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +65,7 @@ def test_doctor_without_lava_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch
     result = run_celif("doctor")
     assert result.exit_code == 2
     [line] = [line for line in result.stdout.splitlines() if "import:" in line]
-    assert "ImportError: no lava-nc here; pip install 'celif-lava[lava]' again" in line
+    assert f"ImportError: no lava-nc here; install it again: {lava_command()}" in line
 
 
 def test_doctor_tells_of_a_lava_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:

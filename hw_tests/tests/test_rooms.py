@@ -29,6 +29,7 @@ FORBIDDEN = {
 # (file, package): what one file may import more than its room.
 EXCEPTIONS = {
     ("training/block.py", "lava"),
+    ("training/block.py", "lava_procs"),  # import_lava alone, which mends Lava
     ("training/kernels/gpu.py", "triton"),  # which torch brings along on machines with a GPU
     ("training/tasks/digits.py", "sklearn"),
     # Only to ask for one thread: a fork has no others, and export multiplies with torch.

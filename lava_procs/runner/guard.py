@@ -179,6 +179,8 @@ def _work(job: Job, guard: int, result: connection.Connection) -> None:
     threading.Thread(target=_die_with, args=(guard,), daemon=True).start()
     # Managers keep their sockets here; killed, they could not remove a folder of their own.
     multiprocessing.current_process()._config["tempdir"] = _short(job.folder)  # type: ignore[attr-defined]
+    # Lava starts its processes by this process's default method, and runs with fork alone.
+    multiprocessing.set_start_method("fork", force=True)
     warnings.simplefilter("ignore")
     hang.register(job.folder)
     try:

@@ -1,29 +1,54 @@
-"""Importing Lava after others have used multiprocessing."""
+"""The door to Lava: what it says where Lava is missing, and what it leaves unimported."""
 
-import multiprocessing
+from __future__ import annotations
+
+import importlib
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import lava_procs
 from lava_procs import import_lava
+from lava_procs.mends import lava_command
+
+ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def lava_not_imported(monkeypatch):
-    monkeypatch.delitem(sys.modules, import_lava._SETTER)
-    yield
-    multiprocessing.set_start_method("fork", force=True)
+def test_importing_the_package_imports_neither_lava_nor_torch(tmp_path):
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import lava_procs
+found = [name for name in sys.modules if name.split(".")[0] in ("lava", "torch", "numba", "h5py")]
+assert not found, found
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, check=True)
 
 
-@pytest.mark.usefixtures("lava_not_imported")
-def test_start_method_that_lava_wants_may_be_set_already():
-    multiprocessing.set_start_method("fork", force=True)
-    import_lava._free_start_method()
-    multiprocessing.set_start_method("fork")  # as Lava does, which raises if one is set
+def test_every_name_is_there_and_no_other():
+    for name in lava_procs.__all__:
+        assert getattr(lava_procs, name).__name__ == name
+        assert name in dir(lava_procs)
+    assert sorted(lava_procs._HOMES) == sorted(lava_procs.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        lava_procs.no_such_name  # noqa: B018
 
 
-@pytest.mark.usefixtures("lava_not_imported")
-def test_other_start_method_is_refused():
-    multiprocessing.set_start_method("spawn", force=True)
-    with pytest.raises(ImportError, match=r"to be 'fork', .* found 'spawn'"):
-        import_lava._free_start_method()
+@pytest.mark.parametrize(
+    ("blocked", "said"),
+    [
+        ("lava", "found no lava-nc and no lava-dl"),
+        ("lava.magma", "found no lava-nc"),
+        ("lava.lib", "found no lava-dl"),
+    ],
+)
+def test_missing_lava_is_named_with_the_command_that_installs_it(monkeypatch, blocked, said):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lava"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, blocked, None)
+    with pytest.raises(ImportError) as caught:
+        importlib.reload(import_lava)
+    assert caught.value.name == "lava"
+    assert f"{said}; install them with: {lava_command()}" in str(caught.value)
