@@ -19,7 +19,15 @@ ALLOWED = {
     "export": {"torch", "numpy", "numba", "h5py", "training"},
     # Its float model runs training's step, so it sees that room through export's.
     # typing_extensions is for type checkers alone.
-    "lava_procs": {"numpy", "h5py", "lava", "export", "training", "typing_extensions"},
+    "lava_procs": {
+        "numpy",
+        "h5py",
+        "lava",
+        "greenlet",
+        "export",
+        "training",
+        "typing_extensions",
+    },
 }
 # The other rooms may import anything but these.
 FORBIDDEN = {
@@ -35,7 +43,9 @@ EXCEPTIONS = {
     ("training/tasks/bundled_digits.py", "sklearn"),
     # Only to ask for one thread: a fork has no others, and export multiplies with torch.
     ("lava_procs/runner/session.py", "torch"),
-    ("lava_procs/synapse_choice.py", "scipy"),  # the matrices of Lava's own Sparse
+    # The matrices of Lava's own Sparse.
+    ("lava_procs/synapse_choice.py", "scipy"),
+    ("lava_procs/one_process/channels.py", "scipy"),
 }
 
 
