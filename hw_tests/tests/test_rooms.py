@@ -17,8 +17,8 @@ STANDARD = set(sys.stdlib_module_names)
 ALLOWED = {
     "training": {"torch", "numpy", "numba"},
     "export": {"torch", "numpy", "numba", "h5py", "training"},
-    # Its float model runs training's step, so it sees that room through export's.
-    # typing_extensions is for type checkers alone.
+    # Its float model runs training's step, so it sees that room through export's. scipy has the
+    # matrices of Lava's own Sparse; typing_extensions is for type checkers alone.
     "lava_procs": {
         "numpy",
         "h5py",
@@ -27,6 +27,7 @@ ALLOWED = {
         "export",
         "training",
         "typing_extensions",
+        "scipy",
     },
 }
 # The other rooms may import anything but these.
@@ -43,9 +44,6 @@ EXCEPTIONS = {
     ("training/tasks/bundled_digits.py", "sklearn"),
     # Only to ask for one thread: a fork has no others, and export multiplies with torch.
     ("lava_procs/runner/session.py", "torch"),
-    # The matrices of Lava's own Sparse.
-    ("lava_procs/synapse_choice.py", "scipy"),
-    ("lava_procs/one_process/channels.py", "scipy"),
 }
 
 

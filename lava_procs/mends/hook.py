@@ -102,12 +102,10 @@ class MendingFinder(MetaPathFinder):
         return None
 
 
-def install(mends: Sequence[Mend] | None = None) -> None:
+def install(mends: Sequence[Mend]) -> None:
     """Put the hook in place, once, and mend what is imported already as far as that is possible."""
     if any(isinstance(finder, MendingFinder) for finder in sys.meta_path):
         return
-    if mends is None:
-        from lava_procs.mends.table import MENDS as mends
     finder = MendingFinder(mends)
     sys.meta_path.insert(0, finder)
     for name in {name for mend in mends for name in mend.modules}:
