@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     chip.addoption("--host", help="address of a host that is reached directly, or slurm")
     chip.addoption("--partition", help="SLURM's partition")
     chip.addoption("--board", help="SLURM's board")
-    chip.addoption("--generation", help="of the chip: N3B3, N3C1 ...")
+    chip.addoption("--generation", help="generation of the chip: N3B3, N3C1 ...")
     chip.addoption("--hybrid", action="store_true", help="synapses on the chip, CELIF on the host")
 
 

@@ -65,6 +65,9 @@ SYNAPSE_SHIFT = 1
 CURRENT_SHIFT = 6
 """Stock LIF shifts the synaptic sum, its bias and its threshold up by this many bits."""
 
+REFRACTORY_COUNT = 1 << 7
+"""V of a stock LIF after a spike, as a chip shows it: its refractory period, 1, is counted in V."""
+
 CUBA_WEIGHT_MIN, CUBA_WEIGHT_MAX = -256, 254
 
 CUBA_VTH_BITS = 17

@@ -13,6 +13,8 @@ from export import Trace
 VARIABLES = ("theta", "v", "spikes")
 
 
+STEPS_NAMED = 8
+"""Steps with a difference that are named."""
 AROUND = 3
 """Steps shown before and after a difference."""
 
@@ -55,6 +57,8 @@ class Comparison:
     values: int
     mismatches: int
     first: Difference | None
+    steps: tuple[int, ...] = ()
+    """Steps at which a layer differs, in order; at most :data:`STEPS_NAMED` of them."""
 
 
 def _pairs(expected: Trace, found: Trace) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
@@ -92,11 +96,13 @@ def compare(expected: Trace, found: Trace) -> Comparison:
     """Compare two traces value by value; equality is exact, for floats too."""
     values = mismatches = 0
     candidates = []
+    where: set[int] = set()
     for layer, name, a, b in _pairs(expected, found):
         differs = a != b
         values += differs.size
         mismatches += int(np.count_nonzero(differs))
         if differs.any():
+            where.update(np.flatnonzero(differs.any((0, 1))).tolist())
             # Time runs within a sample, so a sample's earliest step comes before the next sample.
             sample, step, neuron = np.argwhere(differs.transpose(0, 2, 1))[0].tolist()
             order = (sample, step, layer, VARIABLES.index(name), neuron)
@@ -117,7 +123,7 @@ def compare(expected: Trace, found: Trace) -> Comparison:
         last = len(expected.spikes or ())
         steps = expected.spikes[0].shape[2] if expected.spikes else 0
         first = Difference(sample, last, steps - 1, neuron, "logits", ours, theirs)
-    return Comparison(values, mismatches, first)
+    return Comparison(values, mismatches, first, tuple(sorted(where)[:STEPS_NAMED]))
 
 
 def _around(expected: Trace, found: Trace, first: Difference) -> tuple[Moment, ...]:

@@ -26,8 +26,9 @@ import torch
 
 from export import FixedNetwork, ModelError, Trace
 from hw_tests.backends import TARGETS, Backend, backend, loihi2
-from hw_tests.compare import Difference, compare
+from hw_tests.compare import STEPS_NAMED, Comparison, Difference, compare
 from hw_tests.dequantised import DequantisedLayer, LayerRun, float_layers, float_trace
+from hw_tests.recorded.backend import shown_by_chip
 from training.functional import WIDTH
 from training.kernels import fused, reference
 
@@ -65,9 +66,10 @@ class Rung:
         reasons = (needed.missing() for needed in self.backends)
         return next((reason for reason in reasons if reason is not None), None)
 
-    def on(self, chip: Loihi) -> Rung:
-        """Return the rung with that chip in the place of the default one."""
-        swapped = (loihi2(chip) if b.target == "loihi2" else b for b in self.backends)
+    def on(self, chip: Loihi | Backend) -> Rung:
+        """Return the rung with that chip, or a recorded one, in the place of the default one."""
+        there = chip if isinstance(chip, Backend) else loihi2(chip)
+        swapped = (there if b.target == "loihi2" else b for b in self.backends)
         return replace(self, backends=tuple(swapped))
 
     def share(self, net: FixedNetwork, x: np.ndarray) -> np.ndarray:
@@ -159,7 +161,8 @@ def climb(
     net: FixedNetwork,
     x: np.ndarray,
     targets: Collection[str] = ("torch", "twin", "lava"),
-    chip: Loihi | None = None,
+    chip: Loihi | Backend | None = None,
+    refractory: bool = True,
 ) -> list[Result]:
     """Run every rung that can run.
 
@@ -172,17 +175,21 @@ def climb(
     targets
         What to put under test, of ``torch``, ``twin``, ``lava`` and ``loihi2``.
     chip
-        The Loihi 2 of target ``loihi2``; by default the one that the environment names.
+        The Loihi 2 of target ``loihi2``; by default the one that the environment names. A
+        recorded chip (:func:`hw_tests.recorded.recorded_loihi2`) can stand in its place.
+    refractory
+        Whether V of stock LIF neurons is compared as a chip shows it, with the refractory count
+        after a spike (:func:`hw_tests.recorded.shown_by_chip`).
     """
     unknown = set(targets) - set(TARGETS)
     if unknown:
         raise ValueError(f"target: expected some of {', '.join(TARGETS)}, got {sorted(unknown)}")
     runs = Runs(net, net.encode(x))
     rungs = RUNGS if chip is None else tuple(each.on(chip) for each in RUNGS)
-    return [_try(each, runs, targets) for each in rungs]
+    return [_try(each, runs, targets, refractory) for each in rungs]
 
 
-def _try(rung: Rung, runs: Runs, targets: Collection[str]) -> Result:
+def _try(rung: Rung, runs: Runs, targets: Collection[str], refractory: bool = True) -> Result:
     def not_run(reason: str, why: str) -> Result:
         return Result(rung.number, rung.compared, "not run", reason, why)
 
@@ -193,19 +200,31 @@ def _try(rung: Rung, runs: Runs, targets: Collection[str]) -> Result:
     first, second = rung.backends
     part = rung.share(runs.net, runs.graded)
     try:
-        outcome = compare(runs.of(first, part), runs.of(second, part))
+        expected = runs.of(first, part)
+        if rung.number == CHIP:
+            expected = shown_by_chip(runs.net, expected, refractory)
+        outcome = compare(expected, runs.of(second, part))
     except ModelError as error:  # a back end that knows fewer kinds of network
         return not_run(str(error), INAPPLICABLE)
     return Result(
         rung.number,
         rung.compared,
         "DIFFERS" if outcome.mismatches else "equal",
-        f"first difference: {outcome.first}" if outcome.first else "",
+        _detail(outcome),
         steps=part.shape[0] * part.shape[2],
         values=outcome.values,
         mismatches=outcome.mismatches,
         first=outcome.first,
     )
+
+
+def _detail(outcome: Comparison) -> str:
+    """Say where traces differ: the first place and, if they are few, all of the steps."""
+    if outcome.first is None:
+        return ""
+    few = 1 < len(outcome.steps) < STEPS_NAMED
+    named = f"; at steps {', '.join(map(str, outcome.steps))}" if few else ""
+    return f"first difference: {outcome.first}{named}"
 
 
 def _kernels(rung: Rung, runs: Runs) -> Result:

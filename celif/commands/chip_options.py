@@ -55,6 +55,6 @@ def _two_numbers(text: str) -> tuple[int, int]:
         into, out_of = (int(part) for part in text.split(","))
     except ValueError:
         raise ValueError(
-            f"--adapter-steps: expected two numbers such as 1,0, got {text!r}"
+            f"--adapter-steps: expected two numbers such as 0,0, got {text!r}"
         ) from None
     return into, out_of

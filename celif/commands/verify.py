@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from celif.commands.chip_options import (
     AdapterSteps,
     Board,
@@ -11,17 +16,26 @@ from celif.commands.chip_options import (
     Partition,
     chip_options,
 )
-from celif.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
-from celif.commands.verify_job import Against, LavaSamples, Strict, Target, climb, end
+from celif.commands.options import Data, Input, Json, Samples, TaskOption, answer
+from celif.commands.verify_job import (
+    Against,
+    LavaSamples,
+    Strict,
+    Target,
+    climb,
+    climb_recorded,
+    end,
+)
 
 EXAMPLES = (
     "celif verify digits.net --against runs/digits/best.pt",
     "celif verify digits.net --against best.pt --target torch,twin --strict",
+    "celif verify --recorded",
 )
 
 
 def verify(
-    net: Net,
+    net: Annotated[Path | None, typer.Argument(help="Exported netx file.")] = None,
     against: Against = None,
     task: TaskOption = None,
     data: Data = None,
@@ -36,6 +50,13 @@ def verify(
     generation: Generation = None,
     hybrid: Hybrid = False,
     adapter_steps: AdapterSteps = None,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded", help="Compare with a published trace of a Loihi 2 instead."),
+    ] = False,
+    refractory: Annotated[
+        bool, typer.Option(help="Expect the refractory count that a chip shows in V after a spike.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Compare a netx file with its checkpoint, rung by rung.
@@ -43,6 +64,13 @@ def verify(
     The file must hold the integers of the checkpoint, every back end must compute the same values,
     and the gap between the float network and its integers is measured.
     """
+    if recorded:
+        result = climb_recorded(refractory)
+        answer(result.to_dict(), as_json)
+        end(result, "loihi2", strict)
+        return
+    if net is None:
+        raise ValueError("net: expected an exported netx file (or --recorded), got none")
     options = chip_options(
         "loihi2" in (target or ""),
         host=host,

@@ -72,6 +72,26 @@ def climb(
     return Climbed(result, x, y, source, about)
 
 
+def climb_recorded(refractory: bool) -> Verification:
+    """Verify the network of a published trace of a Loihi 2 against that trace."""
+    from celif.verification.verify import verify
+    from celif.views.ladder_table import show_verification
+    from hw_tests.recorded import lif_input, lif_network, recorded_loihi2
+
+    console.say("A LIF neuron on a Loihi 2, 1,000 steps (NIR, paper/01_lif, 2023):")
+    targets = ("twin", "lava", "loihi2")
+    result = verify(
+        lif_network(),
+        None,
+        lif_input(),
+        targets=targets,
+        chip=recorded_loihi2(),
+        refractory=refractory,
+    )
+    show_verification(result)
+    return result
+
+
 def end(result: Verification, target: str | None, strict: bool) -> None:
     """Exit with the code that the verification deserves."""
     if result.differs or (strict and result.alarms):

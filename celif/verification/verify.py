@@ -19,6 +19,7 @@ from export import FixedNetwork, QuantizedNetwork, read_netx
 from export.convert.block_reader import is_convolution
 from export.convert.from_blocks import members
 from hw_tests import ladder
+from hw_tests.backends import Backend
 from hw_tests.ladder import Result, climb
 from training import Network
 
@@ -82,7 +83,8 @@ def verify(
     *,
     targets: Collection[str] = ("torch", "twin", "lava"),
     lava_samples: int = LAVA_SAMPLES,
-    chip: Loihi | None = None,
+    chip: Loihi | Backend | None = None,
+    refractory: bool = True,
 ) -> Verification:
     """Compare a file with what it was exported from, climb the ladder, and measure the gap.
 
@@ -103,14 +105,18 @@ def verify(
     lava_samples
         How many samples climb the ladder.
     chip
-        The Loihi 2 of target ``loihi2``; by default the one that the environment names.
+        The Loihi 2 of target ``loihi2``; by default the one that the environment names, or a
+        recorded one (:func:`hw_tests.recorded.recorded_loihi2`).
+    refractory
+        Whether V of stock LIF neurons is compared with a chip's as the chip shows it after a
+        spike, with its refractory count.
     """
     fixed = path if isinstance(path, FixedNetwork) else read_netx(path)
     values = np.asarray(x)
     if values.ndim == 5:  # a file numbers the pixels of images as torch flattens them
         values = values.reshape(len(values), -1, values.shape[-1])
     graded = fixed.encode(values)
-    rungs = tuple(climb(fixed, graded[:lava_samples], targets, chip))
+    rungs = tuple(climb(fixed, graded[:lava_samples], targets, chip, refractory))
     if net is None:
         return Verification(rungs)
     if not isinstance(net, nn.Module):

@@ -21,6 +21,7 @@ from hw_tests.backends import no_loihi2
 from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.networks.random_nets import random_network
 from hw_tests.tests import loihi_standin
+from hw_tests.tests.embedded_io.spike import INTO_STEPS
 from hw_tests.tests.loihi_calls import calls
 from lava_procs import (
     CELIF,
@@ -76,14 +77,14 @@ def test_chip_run_equals_twin_and_calls_lava_as_its_public_code_does(
     assert os.environ == before
     states = [[f"layer {i}", name] for i in (0, 1) for name in ("v", "theta", "s")]
     placed = {"SLURM": "1", "PARTITION": "oheogulch", "BOARD": None}
-    # Source to chip takes a step, three layers take one each; chip to host takes none.
-    models = [["ChipCELIF", [5], 2, 6, 6], ["ChipCELIF", [4], 3, 6, 6]]
+    # Each of the three layers takes a step, the adapters none.
+    models = [["ChipCELIF", [5], 1, 6, 6], ["ChipCELIF", [4], 2, 6, 6]]
     in_order = [
-        ["use_slurm_host", None, None, "N3B3"],
+        ["use_slurm_host", None, None, "N3C1"],
         ["PyToNxAdapter", [2], 24],
         ["NxToPyAdapter", [4], 0],
         *(["StateProbe", *state] for state in states),
-        ["run", 3 * 6 + 4, placed, "SLURM"],
+        ["run", 3 * 6 + 3, placed, "SLURM"],
         *models,
         ["stop"],
     ]
@@ -131,20 +132,26 @@ def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
         simulate(net, x, trace=True), run(net, x, target=replace(SLURM, hybrid=hybrid))
     )
     assert_alive(net, x)
-    assert calls("run")[0][1] == 3 * 8 + 2 + 1
+    assert calls("run")[0][1] == 3 * 8 + 2
 
 
 @pytest.mark.usefixtures("with_model")
-def test_rung_4_runs_and_notices_a_chip_that_differs(net: FixedNetwork, x: np.ndarray) -> None:
+def test_rung_4_runs_and_notices_a_chip_that_differs(
+    net: FixedNetwork, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def rung_4(**options: Any) -> ladder.Result:
         results = ladder.climb(net, x[:1], ["loihi2"], Loihi(**options))
         [result] = [result for result in results if result.rung == ladder.CHIP]
         return result
 
     assert rung_4(board="og-02").verdict == "equal"
-    wrong = rung_4(board="og-02", adapter_steps=(0, 0))
+    wrong = rung_4(board="og-02", adapter_steps=(1, 0))
     assert (wrong.verdict, wrong.mismatches > 0) == ("DIFFERS", True)
     assert "first difference: sample 0, layer 0, step 0" in wrong.detail
+    # Adapters that take a step are told of, or noticed.
+    monkeypatch.setenv(INTO_STEPS, "1")
+    assert rung_4(board="og-02", adapter_steps=(1, 0)).verdict == "equal"
+    assert rung_4(board="og-02").verdict == "DIFFERS"
 
 
 @pytest.mark.usefixtures("without_model")
@@ -212,8 +219,9 @@ def test_options_come_from_the_environment_and_contradictions_are_refused(
     assert Loihi().address == "10.1.23.175"
     assert Loihi(partition="oheogulch").address is None
     assert Loihi(host="slurm").address is None
-    monkeypatch.setenv("LOIHI_GEN", "N3C1")
-    assert (Loihi().chip, Loihi(generation="N3B2").chip) == ("N3C1", "N3B2")
+    assert Loihi().chip == "N3C1"
+    monkeypatch.setenv("LOIHI_GEN", "N3B3")
+    assert (Loihi().chip, Loihi(generation="N3B2").chip) == ("N3B3", "N3B2")
     with pytest.raises(ValueError, match="expected no partition or board"):
         Loihi(host="10.1.23.175", board="og-01")
     with pytest.raises(ValueError, match=r"generation: expected one of N2A2, .* got 'N9'"):

@@ -1,4 +1,4 @@
-"""Is there a Loihi 2, how is it reached, and what is missing if there is not.
+"""Find a Loihi 2, reach it, and say what is missing if there is none.
 
 Nothing here needs Intel's extension of Lava (``lava-loihi``, for members of INRC): what it brings
 is looked for by name before anything is imported, because Lava's own calls fail in ways that do
@@ -44,15 +44,16 @@ class Loihi:
         Address of a host that is reached directly (``NXSDKHOST``), or ``"slurm"``; by default
         SLURM, unless the environment has an address.
     partition, board
-        Of SLURM (``PARTITION``, ``BOARD``); name one of them.
+        Names that SLURM has for them (``PARTITION``, ``BOARD``); give one of the two.
     generation
-        Of the chip (``LOIHI_GEN``), N3B3 by default.
+        Generation of the chip (``LOIHI_GEN``), by default N3C1, the one that public scripts of 2025
+        use.
     hybrid
         Synapses on the chip, CELIF on the host: needs no on-chip model of CELIF.
     adapter_steps
         Time steps that a spike takes from the host to the chip, and back, beyond those of its
-        synapse. The default is what public tests of the extension imply (one step in all); it
-        was never measured here.
+        synapse. Both are 0 by default: so it is in a published trace of a Loihi 2
+        (:mod:`hw_tests.recorded`) and in lava-dl's tests on the chip.
     """
 
     host: str | None = None
@@ -60,7 +61,7 @@ class Loihi:
     board: str | None = None
     generation: str | None = None
     hybrid: bool = False
-    adapter_steps: tuple[int, int] = (1, 0)
+    adapter_steps: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         if self.address and (self.partition or self.board):
@@ -79,7 +80,7 @@ class Loihi:
 
     @property
     def address(self) -> str | None:
-        """Of a host that is reached directly; None for SLURM."""
+        """Address of a host that is reached directly; None for SLURM."""
         if self.host is not None:
             return None if self.host.lower() == "slurm" else self.host
         if self.partition or self.board or "SLURM" in os.environ:
@@ -89,7 +90,7 @@ class Loihi:
     @property
     def chip(self) -> str:
         """Name of the generation."""
-        default = lava_loihi.ChipGeneration.N3B3.name
+        default = lava_loihi.ChipGeneration.N3C1.name
         return self.generation or os.environ.get("LOIHI_GEN", default)
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ and alone in its folder: Lava executes every file beside it.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from hw_tests.tests.loihi_calls import note
 
 LARGEST_MESSAGE = 32
+INTO_STEPS = "CELIF_STANDIN_INTO_STEPS"
+"""Variable of the environment: steps that a spike takes from the host to the chip."""
 
 
 class _Adapter(AbstractProcess):
@@ -59,46 +62,52 @@ class _AdapterModel(PyLoihiProcessModel):
     out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32)
 
     def message(self) -> np.ndarray:
-        """What arrives, as so many bits without a sign carry it."""
+        """What arrives, as ``num_message_bits`` bits without a sign carry it."""
         bits = self.proc_params["num_message_bits"]
         data = self.inp.recv().astype(np.int64)
         return (data != 0) * 1 if bits == 0 else data & ((1 << bits) - 1)
 
 
 class _IntoModel(_AdapterModel):
-    """The embedded processor injects a spike in the step after the one that it got it in."""
+    """Sends in the step in which it receives, or, with INTO_STEPS=1, in the one after it."""
 
     def __init__(self, proc_params: Any):
         super().__init__(proc_params)
-        self.held = np.zeros(proc_params["shape"], np.int64)
+        self.late = int(os.environ.get(INTO_STEPS, "0"))
+        self.waiting = [np.zeros(proc_params["shape"], np.int64)] * self.late
 
     def run_spk(self) -> None:
         """One time step."""
-        self.out.send(self.held)
+        if self.late:
+            self.out.send(self.waiting.pop(0))
         data, bits = self.message(), self.proc_params["num_message_bits"]
         # The chip reads the highest bit of a graded spike as its sign.
-        self.held = data - (data >> (bits - 1) << bits) if bits else data
+        signed = data - (data >> (bits - 1) << bits) if bits else data
+        if self.late:
+            self.waiting.append(signed)
+        else:
+            self.out.send(signed)
 
 
 @implements(proc=PyToNxAdapter, protocol=LoihiProtocol)
 @requires(CPU)
 @tag("fixed_pt")
 class PyToNxModel(_IntoModel):
-    """Of PyToNxAdapter."""
+    """Runs PyToNxAdapter."""
 
 
 @implements(proc=PyToN3ConvAdapter, protocol=LoihiProtocol)
 @requires(CPU)
 @tag("fixed_pt")
 class PyToN3ConvModel(_IntoModel):
-    """Of PyToN3ConvAdapter."""
+    """Runs PyToN3ConvAdapter."""
 
 
 @implements(proc=NxToPyAdapter, protocol=LoihiProtocol)
 @requires(CPU)
 @tag("fixed_pt")
 class NxToPyModel(_AdapterModel):
-    """In the same step."""
+    """Sends in the step in which it receives."""
 
     def run_spk(self) -> None:
         """One time step."""
