@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
 from celif.console import results, say
 from export import FixedNetwork
-from export.convert.report import plain
 from export.loihi2 import DECAY_ONE
 from export.model.network import CelifLayer, Layer
 
@@ -29,6 +29,11 @@ KEY = (
 )
 
 
+def _plain(value: Any) -> Any:
+    """Convert an integer or an array of them for JSON."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
 def _layer(layer: Layer) -> dict[str, Any]:
     about: dict[str, Any] = {
         "name": layer.name,
@@ -39,7 +44,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "delay_shift": layer.delay_shift,
     }
     if isinstance(layer, CelifLayer):
-        about |= {name: plain(getattr(layer, name)) for name in _CELIF}
+        about |= {name: _plain(getattr(layer, name)) for name in _CELIF}
         about["te_encoding"], about["te_hold"] = layer.te_form.encoding, layer.te_form.hold
     return about
 

@@ -105,6 +105,14 @@ def test_help_and_typos_import_nothing_heavy(arguments: list[str], code: int) ->
     assert "typer" in packages
 
 
+def test_inspect_reads_a_file_without_pytorch_or_numba() -> None:
+    model = Path(cli.__file__).parent.parent / "models" / "seq-mnist-88.net"
+    ended, packages = loaded("inspect", str(model))
+    assert ended == 0
+    assert {"export", "h5py"} <= packages
+    assert packages & {"torch", "numba", "lava", "matplotlib", "sklearn", "scipy"} == set()
+
+
 LOAD = """
 import json, sys
 from celif import cli
