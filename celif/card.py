@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from celif.data import load_task
 from celif.samples import run_twin
 from export import FixedNetwork, Trace, read_netx
 from export.exporter import digest
@@ -79,7 +80,7 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
             f"{model.with_suffix('.net')}: expected the export of {model.with_suffix('.pt')}, "
             "found that of other weights; export it again"
         )
-    task = tasks.load(content["task"], data)
+    task = load_task(content["task"], data)
     tasks.require_classes(task.objective, str(model))
     test = task.test
     x, y = test.x[:samples], test.y[:samples]

@@ -3,85 +3,134 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from celif import console
-from export import FixedNetwork, Trace, simulate
+from celif.arrays import read_archive, read_labels, read_samples
+from celif.data import load_task, require_task, user_object
+from export import FixedNetwork, QuantizedNetwork, Trace, read_netx, simulate
 from export.model.trace import joined
-from training import checkpoint, tasks
+from training import Network, checkpoint
 from training.support.atomic import atomic_file
 
 if TYPE_CHECKING:
     from torch import nn
 
-_MAGIC = b"\x93NUMPY"
+    from training.tasks import Task
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 _CHUNK = 256
 """Samples that the twin runs between two reports of its progress."""
 
 
-def read_checkpoint(path: Path) -> tuple[nn.Module, dict[str, Any]]:
-    """Read a checkpoint once: its module in evaluation mode, and everything that lies beside it."""
+def read_checkpoint(path: Path, network: str | None = None) -> tuple[nn.Module, dict[str, Any]]:
+    """Read a checkpoint once: its module in evaluation mode, and the record that lies beside it.
+
+    ``network`` names a user's function that builds the module of a checkpoint of another kind.
+    """
     content = checkpoint.read(path)
     try:
-        return checkpoint.build(content).eval(), content
+        if network is None:
+            return checkpoint.build(content).eval(), content
     except checkpoint.CheckpointError as error:
-        raise checkpoint.CheckpointError(f"{path}: {error}") from None
+        raise checkpoint.CheckpointError(
+            f"{path}: {error}; on the command line, pass --network MODULE:FUNCTION"
+        ) from None
+    net = user_object(network, "--network")()
+    try:
+        net.load_state_dict(content["weights"])
+    except (AttributeError, RuntimeError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"--network {network}: expected the module of {path}, found {reason}"
+        ) from None
+    return net.eval(), content
+
+
+class Model(NamedTuple):
+    """A checkpoint or a netx file, opened: one of ``net`` and ``fixed`` is not None."""
+
+    path: str
+    task: str | None
+    net: nn.Module | None = None
+    fixed: FixedNetwork | None = None
+
+
+def open_model(path: Path, network: str | None = None) -> Model:
+    """Read a checkpoint or a netx file, told apart by how the file begins."""
+    start = b""
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(len(_HDF5))
+    if start == _HDF5 or path.suffix == ".net":
+        return _opened(read_netx(path))
+    net, about = read_checkpoint(path, network)
+    return Model(str(path), about.get("task"), net=net)
+
+
+def _opened(fixed: FixedNetwork) -> Model:
+    return Model(fixed.path or "network", getattr(fixed, "task", None), fixed=fixed)
+
+
+def require_same_task(model: Model, task: Task) -> None:
+    """Refuse a task that is not the one that a model was made for."""
+    net = model.net.net if isinstance(model.net, QuantizedNetwork) else model.net
+    if model.fixed is not None:
+        shape = model.fixed.encoding.channels, model.fixed.steps
+        require_task(model.path, shape, model.fixed.all_layers[-1].neurons, model.task, task)
+    elif isinstance(net, Network):
+        shape = net.in_features, net.steps
+        require_task(model.path, shape, net.config.classes, model.task, task)
 
 
 def load(
-    task: str | None, data: Path | None, file: Path | None, count: int | None
+    task: str | None,
+    data: Path | None,
+    file: Path | None,
+    count: int | None,
+    labels: Path | None = None,
+    fixed: FixedNetwork | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Samples (batch, channel, time), and labels where they are known.
+    """Read samples (batch, channel, time), and labels where they are known.
 
     Parameters
     ----------
     task, data
-        Name of a task, whose test samples are taken, and the folder of its data.
+        Task whose test samples are taken, as :func:`celif.data.load_task` finds it.
     file
-        In place of a task, a ``.npy`` file.
+        In place of a task, a file of samples to be used as they are.
     count
         Take only the first ones; None takes all.
+    labels
+        File of classes, where the samples' file holds none.
+    fixed
+        The network that will see the samples; one made for another task is refused.
     """
-    if (task is None) == (file is None):
-        raise ValueError("samples: expected either --task or --input, got both or neither")
+    if file is not None and (task is not None or data is not None):
+        raise ValueError("samples: expected either --task or --data, or --input, got both")
     if file is not None:
-        return read_array(file)[:count], None
-    test = tasks.load(task or "", data).test
-    return test.x.numpy()[:count], test.y.numpy()[:count]
+        return _as_they_are(file, labels, count)
+    if task is None and data is None:
+        raise ValueError("samples: expected --task, --data or --input, got none of them")
+    found = load_task(task, data, labels)
+    if fixed is not None:
+        require_same_task(_opened(fixed), found)
+    return found.test.x.numpy()[:count], found.test.y.numpy()[:count]
 
 
-def read_array(file: Path) -> np.ndarray:
-    """Numbers of three axes from a ``.npy`` file; nothing in it is executed."""
-
-    def error(found: str, remedy: str) -> ValueError:
-        return ValueError(
-            f"--input {file}: expected a .npy file of numbers, (batch, channel, time), "
-            f"found {found}; {remedy}"
-        )
-
-    again = "write it with numpy.save(file, array)"
-    if not file.is_file():
-        raise error("no such file", again)
-    with file.open("rb") as f:
-        start = f.read(len(_MAGIC))
-    if start.startswith(b"PK"):
-        raise error("an .npz archive", "write one array, alone, with numpy.save(file, array)")
-    if start != _MAGIC:
-        raise error("something else", again)
-    try:
-        x = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError) as reason:
-        if "pickle" in str(reason) or "Object arrays" in str(reason):
-            raise error("Python objects", "convert with array.astype(numpy.float32)") from None
-        raise error(f"damage ({reason})", again) from None
-    if x.dtype.kind not in "biuf":
-        raise error(f"values of type {x.dtype}", "convert with array.astype(numpy.float32)")
-    if x.ndim != 3:
-        remedy = "give it the missing axes, of length 1 where there is one sample or channel"
-        raise error(f"shape {x.shape}", remedy if x.ndim < 3 else "reshape it")
-    return x
+def _as_they_are(
+    file: Path, labels: Path | None, count: int | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    if file.suffix == ".npz":
+        arrays = read_archive(file, "--input")
+        x, y = arrays["x"], arrays.get("y")
+    else:
+        x, y = read_samples(file), None
+    if labels is not None:
+        y = read_labels(labels, len(x))
+    return x[:count], None if y is None else y[:count]
 
 
 def run_twin(fixed: FixedNetwork, x: np.ndarray, trace: bool = False) -> Trace:

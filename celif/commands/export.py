@@ -19,11 +19,12 @@ from celif.commands.format_options import (
     WeightBits,
     formats,
 )
-from celif.commands.options import Data, Json, answer
+from celif.commands.options import Calibration, Data, Json, Labels, Network, TaskOption, answer
 
 EXAMPLES = (
     "celif export runs/digits/best.pt -o digits.net",
     "celif export runs/digits/best.pt -o small.net --weight-bits 4 --te-bits 4",
+    "celif export mine.pt -o mine.net --network mine:build --calibration x.npy",
 )
 
 
@@ -41,17 +42,22 @@ def export(
     te_hold: TeHold = 1,
     input_bits: InputBits = 8,
     fraction_bits: FractionBits = None,
+    task: TaskOption = None,
     data: Data = None,
+    labels: Labels = None,
+    calibration: Calibration = None,
+    network: Network = None,
     as_json: Json = False,
 ) -> None:
     """Export a checkpoint to a netx file.
 
-    The training samples of its task calibrate the integer formats. A checkpoint of celif finetune
-    already has its formats and is exported in them.
+    The training samples of its task, or those of --calibration, calibrate the integer formats.
+    A checkpoint of celif finetune already has its formats and is exported in them.
     """
+    from celif import data as own_data
+    from celif.samples import read_checkpoint
     from celif.views.export_table import show_export
     from export import QuantizedNetwork, to_netx
-    from training import checkpoint, tasks
 
     chosen = formats(
         weight_bits=weight_bits,
@@ -63,7 +69,7 @@ def export(
         input_bits=input_bits,
         fraction_bits=fraction_bits,
     )
-    net = checkpoint.load_module(source)
+    net, about = read_checkpoint(source, network)
     if isinstance(net, QuantizedNetwork):
         if chosen != formats(**DEFAULTS):
             raise ValueError(
@@ -72,7 +78,9 @@ def export(
             )
         report = to_netx(net, output)
     else:
-        task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
-        report = to_netx(net, output, calibration=task.train.x, **chosen)
+        x = own_data.calibration(
+            calibration, lambda: own_data.load_task(task or about.get("task"), data, labels)
+        )
+        report = to_netx(net, output, calibration=x, **chosen)
     show_export(report)
     answer(report.to_dict(), as_json)

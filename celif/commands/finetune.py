@@ -20,7 +20,7 @@ from celif.commands.format_options import (
     WeightBits,
     formats,
 )
-from celif.commands.options import Data, Json, answer
+from celif.commands.options import Data, Json, Labels, TaskOption, answer
 
 EXAMPLES = (
     "celif finetune runs/digits/best.pt --out runs/digits-4bit",
@@ -45,7 +45,9 @@ def finetune(
     batch: Annotated[int, typer.Option(min=1, help="Samples per step.")] = 64,
     lr: Annotated[float, typer.Option(help="Initial learning rate; it falls to 0.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the order of the samples.")] = 0,
+    task: TaskOption = None,
     data: Data = None,
+    labels: Labels = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")
     ] = False,
@@ -56,6 +58,7 @@ def finetune(
     The forward pass computes with the integers of the exported file. Their formats are chosen once,
     as celif export chooses them, and celif export keeps them.
     """
+    from celif.data import load_task
     from export import quantize
     from training import checkpoint, tasks, trainer
     from training.kernels import pool
@@ -63,8 +66,8 @@ def finetune(
 
     pool.keep_freed_memory()
     net = checkpoint.load(source)
-    task = tasks.load(checkpoint.read(source).get("task", "digits"), data)
-    tasks.require_classes(task.objective, str(source))
+    learnt = load_task(task or checkpoint.read(source).get("task"), data, labels)
+    tasks.require_classes(learnt.objective, str(source))
     chosen = formats(
         weight_bits=weight_bits,
         te_bits=te_bits,
@@ -77,14 +80,14 @@ def finetune(
     )
     if not resume and (out / trainer.LAST).exists():
         raise FileExistsError(f"{out}: holds a run already; add --resume or choose another --out")
-    aware = quantize(net, calibration=task.train.x, **chosen)
+    aware = quantize(net, calibration=learnt.train.x, **chosen)
     before = {
-        "float": trainer.evaluate(net, task.validation),
-        "without": trainer.evaluate(aware, task.validation),
+        "float": trainer.evaluate(net, learnt.validation),
+        "without": trainer.evaluate(aware, learnt.validation),
     }
     recipe = Recipe(epochs=epochs, batch=batch, lr=lr, warmup=0.0, seed=seed)
     with console.training_bar() as bar:
-        training = trainer.Trainer(aware, task, recipe, out, bar)
+        training = trainer.Trainer(aware, learnt, recipe, out, bar)
         if resume and training.resume():
             console.note(f"resumed after epoch {len(training.history)}")
         training.run()

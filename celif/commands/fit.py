@@ -73,8 +73,8 @@ def fit(
         description, chips = description.on(known), known.chips
     fixed = read_netx(net)
     x = None
-    if task is not None or input is not None:
-        x, _ = inputs.load(task, data, input, samples)
+    if task is not None or data is not None or input is not None:
+        x, _ = inputs.load(task, data, input, samples, fixed=fixed)
     result = place(fixed, description, chips or 1, x)
     if figures:
         fit_table.show_figures(description)

@@ -50,11 +50,11 @@ def golden(
     from hw_tests.golden.kit import random_input
 
     fixed = read_netx(file)
-    if task is None and input is None:
+    if task is None and data is None and input is None:
         x = random_input(fixed, samples or 1)
         console.note("samples: random, from a fixed seed; --task or --input chooses others")
     else:
-        x, _ = inputs.load(task, data, input, samples)
+        x, _ = inputs.load(task, data, input, samples, fixed=fixed)
     manifest = write_kit(fixed, x, str(output))
     count, files = len(manifest["cases"]), len(manifest["sha256"])
     console.say(f"{output}: {count} cases, {files} files; begin with its README.md")

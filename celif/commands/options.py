@@ -28,15 +28,45 @@ Json = Annotated[
         help="Print the result as JSON, and nothing else, to standard output.",
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="Folder that holds MNIST in torchvision's layout.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your own samples, FILE.npz with x and y (or FILE.npy and --labels), or the folder "
+        "of a known data set."
+    ),
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="Classes of the samples, FILE.npy, where their file does not hold them."),
+]
+Calibration = Annotated[
+    Path | None,
+    typer.Option(
+        help="Samples that calibrate the integer formats, FILE.npz or FILE.npy; default the "
+        "training samples of the task."
+    ),
+]
+Network = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="Your function that builds the network, where the checkpoint is of your own module.",
+    ),
+]
 Net = Annotated[Path, typer.Argument(help="netx file that celif export wrote.")]
 Samples = Annotated[int | None, typer.Option(min=1, help="Use only the first N samples.")]
 Input = Annotated[
     Path | None,
-    typer.Option(help="Samples as a .npy file, (batch, channel, time), in place of --task."),
+    typer.Option(
+        help="Samples to use as they are, FILE.npy or FILE.npz (x), (batch, channel, time)."
+    ),
 ]
 TaskOption = Annotated[
-    str | None, typer.Option(help=f"Use the test samples of a task: {', '.join(TASKS)}.")
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help=f"Task by name ({', '.join(TASKS)}), or MODULE:FUNCTION of your own.",
+    ),
 ]
 OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")]
 Output = Annotated[

@@ -8,8 +8,18 @@ from typing import Annotated
 import typer
 
 from celif import console
-from celif.commands.options import Data, Input, Json, Net, Samples, TaskOption, answer
-from celif.commands.verify_job import Against, LavaSamples, Strict, Target, climb, end
+from celif.commands.options import (
+    Data,
+    Input,
+    Json,
+    Labels,
+    Net,
+    Network,
+    Samples,
+    TaskOption,
+    answer,
+)
+from celif.commands.verify_job import Against, Given, LavaSamples, Strict, Target, climb, end
 
 EXAMPLES = ("celif report digits.net --against runs/digits/best.pt -o digits.html",)
 
@@ -24,6 +34,8 @@ def report(
     task: TaskOption = None,
     data: Data = None,
     input: Input = None,
+    labels: Labels = None,
+    network: Network = None,
     samples: Samples = None,
     lava_samples: LavaSamples = 4,
     target: Target = None,
@@ -34,7 +46,8 @@ def report(
     from celif.views import page as pages
     from export import read_netx
 
-    climbed = climb(net, against, task, data, input, samples, lava_samples, target)
+    given = Given(task, data, input, labels, samples)
+    climbed = climb(net, against, given, lava_samples, target, network=network)
     page = pages.write(
         output or net.with_suffix(".html"),
         climbed.result,

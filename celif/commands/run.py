@@ -18,7 +18,17 @@ from celif.commands.chip_options import (
     Partition,
     chip_options,
 )
-from celif.commands.options import Data, Input, Json, Net, Output, Samples, TaskOption, answer
+from celif.commands.options import (
+    Data,
+    Input,
+    Json,
+    Labels,
+    Net,
+    Output,
+    Samples,
+    TaskOption,
+    answer,
+)
 
 EXAMPLES = (
     "celif run digits.net --task digits --samples 4",
@@ -31,6 +41,7 @@ def run(
     task: TaskOption = None,
     data: Data = None,
     input: Input = None,
+    labels: Labels = None,
     samples: Samples = 4,
     precision: Annotated[
         Literal["fixed", "float"], typer.Option(help="Arithmetic of the Lava models.")
@@ -65,6 +76,7 @@ def run(
 ) -> None:
     """Run a netx file in Lava, on this CPU or on a Loihi 2."""
     from celif import samples as inputs
+    from export import read_netx
     from lava_procs import Loihi
     from lava_procs import run as run_lava
 
@@ -81,7 +93,7 @@ def run(
         hybrid=hybrid,
         adapter_steps=adapter_steps,
     )
-    x, y = inputs.load(task, data, input, samples)
+    x, y = inputs.load(task, data, input, samples, labels, read_netx(net))
     with console.progress_bar("steps") as report, _interruptible():
         trace = run_lava(
             net,

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from celif.commands.options import Data, Input, Json, Net, Output, Samples, TaskOption, answer
+from celif.commands.options import (
+    Data,
+    Input,
+    Json,
+    Labels,
+    Net,
+    Output,
+    Samples,
+    TaskOption,
+    answer,
+)
 
 EXAMPLES = (
     "celif simulate digits.net --task digits",
@@ -15,6 +25,7 @@ def simulate(
     task: TaskOption = None,
     data: Data = None,
     input: Input = None,
+    labels: Labels = None,
     samples: Samples = None,
     output: Output = None,
     as_json: Json = False,
@@ -26,7 +37,8 @@ def simulate(
     from celif import samples as inputs
     from export import read_netx
 
-    x, y = inputs.load(task, data, input, samples)
-    trace = inputs.run_twin(read_netx(net), x, trace=output is not None)
+    fixed = read_netx(net)
+    x, y = inputs.load(task, data, input, samples, labels, fixed)
+    trace = inputs.run_twin(fixed, x, trace=output is not None)
     inputs.save_trace(trace, output)
     answer(inputs.summary(trace, y), as_json)

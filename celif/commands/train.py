@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from celif.commands.names import AUGMENTATIONS, PRESETS, SCHEDULES, TASKS, TEMPORAL_ENCODINGS
-from celif.commands.options import Data, Json
+from celif.commands.names import AUGMENTATIONS, PRESETS, SCHEDULES, TEMPORAL_ENCODINGS
+from celif.commands.options import Data, Json, Labels, TaskOption
 
 EXAMPLES = (
     "celif train --task digits --epochs 30",
     "celif train --preset seq-mnist-88 --data DIR --download",
+    "celif train --data mine.npz --hidden 64,64 --epochs 20",
     "celif train --out runs/digits --resume",
 )
 
@@ -22,9 +23,7 @@ _FROM_PRESET = "Default: the preset's."
 
 
 def train(
-    task: Annotated[
-        str | None, typer.Option(help=f"What to learn: {', '.join(TASKS)}; default digits.")
-    ] = None,
+    task: TaskOption = None,
     preset: Annotated[
         str | None,
         typer.Option(help=f"Task, network and recipe by name: {', '.join(PRESETS)}."),
@@ -154,6 +153,7 @@ def train(
         ),
     ] = None,
     data: Data = None,
+    labels: Labels = None,
     download: Annotated[
         bool, typer.Option("--download", help="Download MNIST into --data if it is not there.")
     ] = False,
@@ -193,15 +193,17 @@ def train(
 ) -> None:
     """Train a network; write checkpoints and metrics to a folder."""
     from celif.commands import train_job
+    from celif.data import is_file_of_samples
     from training import tasks
 
     if sum(given is not None for given in (task, preset, start)) > 1:
         raise ValueError("train: expected one of --task, --preset and --start, got several")
-    name = preset or task or ("digits" if start is None else f"from-{start.stem}")
-    out = Path("runs", name) if out is None else out
-    chosen = train_job.base(task or preset, out, resume, start)
-    if task is not None:
-        chosen = replace(chosen, task=task)
+    own = str(data) if is_file_of_samples(data) else None
+    out = Path("runs", _run_name(preset, task, own, start)) if out is None else out
+    chosen = train_job.base(task or preset or own, out, resume, start)
+    # A run that continues keeps the name that it began with; --task and --data find its samples.
+    if not resume and start is None and (task or own) is not None:
+        chosen = replace(chosen, task=task or own or "")
     if hidden is not None:
         chosen = replace(chosen, hidden=train_job.widths(hidden))
     elif preset is not None:
@@ -222,6 +224,25 @@ def train(
     if download and data is not None:
         tasks.download(data)
     job = train_job.TrainJob(
-        chosen, data, out, resume, save_minutes, save_steps, tensorboard, as_json, start
+        chosen,
+        data,
+        out,
+        resume,
+        save_minutes,
+        save_steps,
+        tensorboard,
+        as_json,
+        start,
+        labels,
+        task,
     )
     train_job.start(job, devices, device)
+
+
+def _run_name(preset: str | None, task: str | None, own: str | None, start: Path | None) -> str:
+    """Name the folder of a run after what is trained."""
+    if start is not None:
+        return f"from-{start.stem}"
+    if preset is None and task is not None and ":" in task:
+        return task.partition(":")[2]
+    return preset or task or (Path(own).stem if own else "digits")

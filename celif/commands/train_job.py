@@ -18,13 +18,17 @@ from torch.multiprocessing import ProcessExitedException
 
 from celif import console, exits
 from celif.commands.options import answer
-from training import checkpoint, tasks, trainer
+from celif.data import SUFFIXES, load_task
+from training import checkpoint, trainer
 from training.checkpoint import CheckpointError
 from training.kernels import pool
 from training.trainer import distributed, presets
 from training.trainer.distributed import Group
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
+
+OWN = Preset("", (64, 88, 88), Recipe(epochs=30, batch=64), {"dropout": 0.1})
+"""Where training on a user's own data starts from."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class TrainJob:
     as_json: bool
     origin: Path | None = None
     """Checkpoint whose weights to start from."""
+    labels: Path | None = None
+    found_by: str | None = None
+    """How to find the task, where that is not its name: a run from Python may have any name."""
 
 
 def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) -> Preset:
@@ -51,6 +58,8 @@ def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) 
         return _of_run(origin)
     if name in ("seq-mnist", "ps-mnist"):
         return presets.get(f"{name}-88")
+    if name is not None and (":" in name or Path(name).suffix in SUFFIXES):
+        return replace(OWN, task=name)
     return presets.get(name or "digits")
 
 
@@ -149,7 +158,8 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
     """Train as one process of a group; the first shows the progress and the result."""
     pool.keep_freed_memory()
     first, preset = group.rank == 0, job.preset
-    task = tasks.load(preset.task, job.data)
+    task = load_task(job.found_by or preset.task, job.data, job.labels)
+    task = replace(task, name=preset.task)
     net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
     origin = None
     if job.origin is not None:

@@ -16,9 +16,19 @@ from celif.commands.chip_options import (
     Partition,
     chip_options,
 )
-from celif.commands.options import Data, Input, Json, Samples, TaskOption, answer
+from celif.commands.options import (
+    Data,
+    Input,
+    Json,
+    Labels,
+    Network,
+    Samples,
+    TaskOption,
+    answer,
+)
 from celif.commands.verify_job import (
     Against,
+    Given,
     LavaSamples,
     Strict,
     Target,
@@ -40,6 +50,8 @@ def verify(
     task: TaskOption = None,
     data: Data = None,
     input: Input = None,
+    labels: Labels = None,
+    network: Network = None,
     samples: Samples = None,
     lava_samples: LavaSamples = 4,
     target: Target = None,
@@ -85,6 +97,7 @@ def verify(
         from lava_procs import Loihi
 
         chip = Loihi(**options)
-    climbed = climb(net, against, task, data, input, samples, lava_samples, target, chip)
+    given = Given(task, data, input, labels, samples)
+    climbed = climb(net, against, given, lava_samples, target, chip, network)
     answer(climbed.result.to_dict(), as_json)
     end(climbed.result, target, strict)

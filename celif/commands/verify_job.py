@@ -34,6 +34,16 @@ Target = Annotated[
 Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 1 on an alarm, too.")]
 
 
+class Given(NamedTuple):
+    """The options that choose samples."""
+
+    task: str | None
+    data: Path | None
+    file: Path | None
+    labels: Path | None
+    samples: int | None
+
+
 class Climbed(NamedTuple):
     """A verification and what it was made on."""
 
@@ -48,26 +58,27 @@ class Climbed(NamedTuple):
 def climb(
     net: Path,
     against: Path | None,
-    task: str | None,
-    data: Path | None,
-    file: Path | None,
-    samples: int | None,
+    given: Given,
     lava_samples: int,
     target: str | None,
     chip: Loihi | None = None,
+    network: str | None = None,
 ) -> Climbed:
     """Verify a file and show the result."""
     from celif import samples as inputs
     from celif.verification.verify import verify
     from celif.views.ladder_table import show_verification
+    from export import read_netx
 
-    source, about = (None, {}) if against is None else inputs.read_checkpoint(against)
-    if task is None and file is None:
-        task = about.get("task")
-    x, y = inputs.load(task, data, file, samples)
+    fixed = read_netx(net)
+    source, about = (None, {}) if against is None else inputs.read_checkpoint(against, network)
+    task = given.task
+    if task is None and given.file is None:
+        task = about.get("task") or getattr(fixed, "task", None)
+    x, y = inputs.load(task, given.data, given.file, given.samples, given.labels, fixed)
     targets = [n.strip() for n in (target or DEFAULT_TARGETS).split(",") if n.strip()]
     console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")
-    result = verify(net, source, x, y, targets=targets, lava_samples=lava_samples, chip=chip)
+    result = verify(fixed, source, x, y, targets=targets, lava_samples=lava_samples, chip=chip)
     show_verification(result)
     return Climbed(result, x, y, source, about)
 

@@ -17,12 +17,14 @@ from hw_tests import ladder
 from lava_procs.mends import lava_command
 from training import tasks, trainer
 
+MODEL = str(Path(__file__).parents[2] / "models" / "seq-mnist-88.net")
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("simulate", "no.net", "--task", "digits"), "no.net: /: expected a netx HDF5 file"),
-        (("simulate", "no.net"), "expected either --task or --input"),
+        (("simulate", MODEL), "expected --task, --data or --input"),
         (("evaluate", "no.pt"), "no.pt: expected a checkpoint, found no such file"),
         (
             ("train", "--task", "cifar"),
@@ -141,7 +143,10 @@ def test_text_in_brackets_is_printed_whole(
     name = "[bold]:warning:.net"
     shutil.copy(run_folder / "net.net", name)
     assert f"{name}: 64 steps" in end_of("inspect", name).output
-    assert f"{name}: fixed, 5 test" in end_of("evaluate", name, "--samples", 5).output
+    assert (
+        f"{name}: fixed, 5 test"
+        in end_of("evaluate", name, "--task", "digits", "--samples", 5).output
+    )
     exported = end_of("export", run_folder / "run" / "last.pt", "-o", "[b].net")
     assert exported.code == 0
     assert "[b].net  (" in exported.output
@@ -185,7 +190,10 @@ def test_saturations_are_shown_with_their_layers(saturating: Path, end_of: Any) 
     counts = trace.saturations
     assert counts is not None
     assert min(counts) > 0
-    for arguments in (("simulate", saturating, "--task", "digits"), ("evaluate", saturating)):
+    for arguments in (
+        ("simulate", saturating, "--task", "digits"),
+        ("evaluate", saturating, "--task", "digits"),
+    ):
         assert answer(*arguments, "--samples", 20)["saturations"] == counts
         ending = end_of(*arguments, "--samples", 20)
         error = ending.error

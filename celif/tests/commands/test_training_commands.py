@@ -168,7 +168,7 @@ def test_evaluate_takes_several_files(run_folder: Path) -> None:
     said = answer("evaluate", *files, "--samples", 60)["models"]
     assert [model["model"] for model in said] == [str(file) for file in files]
     assert [model["kind"] for model in said] == ["float", "fixed"]
-    alone = answer("evaluate", files[1], "--samples", 60)
+    alone = answer("evaluate", files[1], "--task", "digits", "--samples", 60)
     assert alone == said[1]
 
 
@@ -177,7 +177,7 @@ def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> No
     answer("export", model, "-o", model.with_suffix(".net"))
     said = answer("card", model, "--lava-samples", 1)
     for kind, file in (("float", model), ("fixed", model.with_suffix(".net"))):
-        assert said[f"{kind}_accuracy"] == answer("evaluate", file)["accuracy"]
+        assert said[f"{kind}_accuracy"] == answer("evaluate", file, "--task", "digits")["accuracy"]
     assert said["lava"]["same_logits"] == 1
     assert said["samples"] == len(tasks.load("digits").test)
     printed = run_celif("card", model, "--lava-samples", 0).stdout

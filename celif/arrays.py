@@ -1,0 +1,98 @@
+"""Reading a user's ``.npy`` and ``.npz`` files; nothing in them is executed."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+_MAGIC = b"\x93NUMPY"
+_AGAIN = "write it with numpy.save(file, array)"
+_CONVERT = "convert with array.astype(numpy.float32)"
+_KEYS = ("x", "y", "x_test", "y_test")
+
+
+def read_samples(file: Path, option: str = "--input") -> np.ndarray:
+    """Read numbers of three axes from an ``.npy`` file, or ``x`` from an ``.npz`` archive."""
+    if file.suffix == ".npz":
+        return read_archive(file, option)["x"]
+    expected = "a .npy file of numbers, (batch, channel, time)"
+    return _three_axes(_read(file, option, expected), file, option, expected)
+
+
+def read_labels(file: Path, samples: int, option: str = "--labels") -> np.ndarray:
+    """Read one class for each sample from an ``.npy`` file, or ``y`` from an ``.npz`` archive."""
+    expected = f"{samples} classes as integers"
+    if file.suffix == ".npz":
+        arrays = read_archive(file, option, needed="y")
+        labels = arrays["y"]
+    else:
+        labels = _read(file, option, f"a .npy file of {expected}")
+    if labels.dtype.kind not in "iu" or labels.shape != (samples,):
+        raise ValueError(
+            f"{option} {file}: expected {expected}, found {labels.dtype} of shape {labels.shape}"
+        )
+    return labels
+
+
+def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.ndarray]:
+    """Read ``x`` and, if they are there, ``y``, ``x_test`` and ``y_test`` from an archive."""
+    if not file.is_file():
+        raise ValueError(f"{option} {file}: expected an .npz archive, found no such file")
+    if not zipfile.is_zipfile(file):
+        raise ValueError(
+            f"{option} {file}: expected an .npz archive, found something else; write it with "
+            "numpy.savez(file, x=x, y=y)"
+        )
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in _KEYS if key in archive}
+            names = list(archive)
+    except (ValueError, EOFError, zipfile.BadZipFile) as reason:
+        raise ValueError(
+            f"{option} {file}: expected arrays of numbers, found {reason}; {_CONVERT}"
+        ) from None
+    if needed not in arrays:
+        raise ValueError(
+            f"{option} {file}: expected an array {needed}, found {', '.join(names) or 'none'}; "
+            "write it with numpy.savez(file, x=x, y=y)"
+        )
+    expected = "numbers, (batch, channel, time)"
+    for key in ("x", "x_test"):
+        if key in arrays:
+            _three_axes(arrays[key], file, option, f"{key} of {expected}")
+    return arrays
+
+
+def _read(file: Path, option: str, expected: str) -> np.ndarray:
+    def error(found: str, remedy: str) -> ValueError:
+        return ValueError(f"{option} {file}: expected {expected}, found {found}; {remedy}")
+
+    if not file.is_file():
+        raise error("no such file", _AGAIN)
+    with file.open("rb") as f:
+        start = f.read(len(_MAGIC))
+    if start.startswith(b"PK"):
+        raise error("an .npz archive", "give it the ending .npz, with an array x in it")
+    if start != _MAGIC:
+        raise error("something else", _AGAIN)
+    try:
+        return np.load(file, allow_pickle=False)
+    except (ValueError, EOFError) as reason:
+        if "pickle" in str(reason) or "Object arrays" in str(reason):
+            raise error("Python objects", _CONVERT) from None
+        raise error(f"damage ({reason})", _AGAIN) from None
+
+
+def _three_axes(x: np.ndarray, file: Path, option: str, expected: str) -> np.ndarray:
+    remedy = None
+    if x.dtype.kind not in "biuf":
+        found, remedy = f"values of type {x.dtype}", _CONVERT
+    elif x.ndim != 3:
+        found = f"shape {x.shape}"
+        remedy = "give it the missing axes, of length 1 where there is one sample or channel"
+        remedy = remedy if x.ndim < 3 else "reshape it"
+    if remedy is not None:
+        raise ValueError(f"{option} {file}: expected {expected}, found {found}; {remedy}")
+    return x

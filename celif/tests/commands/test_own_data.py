@@ -1,0 +1,176 @@
+"""A user's own data and network on the command line, from training to Lava."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from celif.data import load_task
+from celif.tests.run_command import answer
+from training import checkpoint, tasks, trainer
+
+STEPS, CLASSES = 12, 3
+SMALL = ("--epochs", 2, "--hidden", "8,8", "--dropout", 0)
+
+
+def samples(count: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes that differ in the time of a burst."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, CLASSES, count)
+    x = rng.random((count, 2, STEPS)).astype(np.float32) * 0.2
+    for sample, label in zip(x, y, strict=True):
+        sample[:, 4 * label : 4 * label + 4] += 0.8
+    return x, y
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder, with data in every form and a module."""
+    monkeypatch.chdir(tmp_path)
+    x, y = samples()
+    np.savez("mine.npz", x=x, y=y)
+    np.savez("split.npz", x=x[:100], y=y[:100], x_test=x[100:], y_test=y[100:])
+    np.save("x.npy", x)
+    np.save("y.npy", y)
+    (tmp_path / "mine_module.py").write_text(
+        "import numpy as np\n"
+        "from training import Network, tasks\n"
+        "def task():\n"
+        "    found = np.load('mine.npz')\n"
+        "    return tasks.from_arrays('bursts', found['x'], found['y'])\n"
+        "def not_a_task():\n"
+        "    return 3\n"
+        "class Mine(Network):\n"
+        "    pass\n"
+        f"def build():\n    return Mine(2, (8, 8), {CLASSES}, {STEPS})\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--data", "mine.npz"),
+        ("--data", "split.npz"),
+        ("--data", "x.npy", "--labels", "y.npy"),
+        ("--task", "mine_module:task"),
+    ],
+    ids=["npz", "npz-with-test", "npy-and-labels", "function"],
+)
+def test_own_samples_go_through_every_command(folder: Path, given: tuple[str, ...]) -> None:
+    trained = answer("train", *given, *SMALL, "--out", "run")
+    best = trained["best"]
+    again = answer("train", *given, "--out", "run", "--resume")
+    assert again["epochs"] == 2
+    exported = answer("export", best, "-o", "mine.net", *given)
+    assert len(exported["layers"]) == 2
+    floats = answer("evaluate", best, *given)
+    fixed = answer("evaluate", "mine.net", *given)
+    assert floats["samples"] == fixed["samples"] == (20 if "split.npz" in given else 12)
+    simulated = answer("simulate", "mine.net", *given)
+    assert simulated["accuracy"] == fixed["accuracy"]
+    options = ("--target", "torch,twin", "--lava-samples", 2)
+    assert answer("verify", "mine.net", "--against", best, *given, *options)["source"]["equal"]
+    tuned = answer("finetune", best, *given, "--out", "tuned", "--epochs", 1)
+    assert 0 <= tuned["validation"] <= 1
+
+
+def test_run_on_a_file_is_found_again_without_options(folder: Path, end_of: Any) -> None:
+    trained = answer("train", "--data", "mine.npz", *SMALL)
+    assert trained["checkpoint"] == "runs/mine/last.pt"
+    answer("export", trained["best"], "-o", "mine.net")
+    assert answer("evaluate", trained["best"])["task"] == "mine.npz"
+    Path("mine.npz").rename("elsewhere.npz")
+    lost = end_of("evaluate", trained["best"])
+    assert lost.code == 2
+    assert "mine.npz: expected the samples of this run, found no file; pass --data" in lost.error
+    assert answer("evaluate", trained["best"], "--data", "elsewhere.npz")["samples"] == 12
+
+
+def test_run_made_in_python_is_usable(folder: Path, end_of: Any) -> None:
+    task = tasks.from_arrays("bursts", *samples())
+    recipe = trainer.Recipe(epochs=2, batch=32)
+    trainer.Trainer(trainer.start(task, (8, 8), recipe), task, recipe, "run").run()
+    unknown = end_of("export", "run/best.pt", "-o", "mine.net")
+    assert unknown.code == 2
+    assert "got 'bursts'; for a task made in Python, pass --task module:function" in unknown.error
+    answer("export", "run/best.pt", "-o", "mine.net", "--data", "mine.npz")
+    assert answer("evaluate", "run/best.pt", "--data", "mine.npz")["samples"] == 12
+    resumed = answer("train", "--out", "run", "--resume", "--data", "mine.npz")
+    assert resumed["epochs"] == 2
+    assert answer("train", "--out", "run", "--resume", "--task", "mine_module:task") == resumed
+    said = answer("verify", "mine.net", "--against", "run/best.pt", "--data", "mine.npz")
+    assert said["equal"]
+    ran = answer("run", "mine.net", "--data", "mine.npz", "--samples", 2)
+    simulated = answer("simulate", "mine.net", "--data", "mine.npz", "--samples", 2)
+    assert ran["predictions"] == simulated["predictions"]
+
+
+def test_module_of_ones_own_is_built_by_its_function(folder: Path, end_of: Any) -> None:
+    torch.manual_seed(0)
+    net = __import__("training").Network(2, (8, 8), CLASSES, STEPS)
+    checkpoint.save("net.pt", net)
+    content = checkpoint.read("net.pt")
+    torch.save({**content, "kind": "Mine", "network": None}, "mine.pt")
+    refused = end_of("export", "mine.pt", "-o", "mine.net", "--calibration", "x.npy")
+    assert refused.code == 2
+    assert "pass --network MODULE:FUNCTION" in refused.error
+    built = ("--network", "mine_module:build")
+    answer("export", "mine.pt", "-o", "mine.net", "--calibration", "x.npy", *built)
+    files = ("mine.net", "--against", "mine.pt", *built, "--input", "x.npy", "--labels", "y.npy")
+    said = answer("verify", *files, "--target", "torch,twin")
+    assert said["equal"]
+    assert said["gap"]["accuracy_float"] is not None
+
+
+def test_samples_as_they_are_with_labels(folder: Path) -> None:
+    trained = answer("train", "--data", "mine.npz", *SMALL, "--out", "run")
+    answer("export", trained["best"], "-o", "mine.net", "--calibration", "x.npy")
+    archive = answer("simulate", "mine.net", "--input", "mine.npz")
+    arrays = answer("simulate", "mine.net", "--input", "x.npy", "--labels", "y.npy")
+    assert archive == arrays
+    assert archive["samples"] == 120
+    assert "accuracy" not in answer("simulate", "mine.net", "--input", "x.npy")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--data", "none.npz"), "--data none.npz: expected an .npz archive, found no such file"),
+        (("--data", "x.npy"), "expected classes y for the samples x, found x; add y"),
+        (("--data", "x.npy", "--labels", "x.npy"), "expected 120 classes as integers, found"),
+        (("--labels", "y.npy"), "--labels: expected together with --data FILE.npz"),
+        (("--task", "mine_module:none"), "expected a function none in mine_module, got none"),
+        (("--task", "no_such:task"), "expected a module no_such, found none"),
+        (("--task", "mine_module:not_a_task"), "expected a training.tasks.Task, got int"),
+        (("--task", "bursts"), "pass --task module:function or --data FILE.npz"),
+    ],
+    ids=["none", "no-labels", "bad-labels", "alone", "function", "module", "type", "name"],
+)
+def test_wrong_data_is_named(
+    arguments: tuple[str, ...], message: str, folder: Path, end_of: Any
+) -> None:
+    names = ("--task", "--data", "--labels")
+    given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    task, data, labels = (given.get(name) for name in names)
+    with pytest.raises(ValueError, match="expected") as caught:
+        load_task(task, *(None if p is None else Path(p) for p in (data, labels)))
+    assert message in str(caught.value)
+
+
+def test_network_is_not_judged_by_the_samples_of_another_task(
+    run_folder: Path, end_of: Any
+) -> None:
+    models = Path(__file__).parents[3] / "models"
+    for model in (models / "seq-mnist-88.net", models / "seq-mnist-88.pt"):
+        for command in ("evaluate", "simulate"):
+            if command == "simulate" and model.suffix == ".pt":
+                continue
+            ending = end_of(command, model, "--task", "digits")
+            assert ending.code == 2
+            assert "samples of 1 channel(s) × 784 steps" in ending.error
+            assert "got task digits with 1 × 64" in ending.error
