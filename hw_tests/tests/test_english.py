@@ -23,7 +23,8 @@ PATTERNS = {
     "say how many": r"\bso (?:many|long) (?!as\b)",
     "say 'again'": r"\banew\b|\bafresh\b",
     "say 'training run'": (
-        r"\btrainings\b|\ba training(?=[,;:]|\.(?:\s|$)| (?:that|as|of|with|is|in)\b)|\ba training's\b"
+        r"\btrainings\b|\ba training's\b"
+        r"|\ba training(?=[,;:]|\.(?:\s|$)| (?:that|as|of|with|is|in)\b)"
     ),
     "say 'differently from'": r"\botherwise than\b",
     "say 'is ignored' or 'affects'": r"\bha(?:s|ve) (?:a|no) say\b",
