@@ -12,7 +12,7 @@ import torch
 from celif.data import load_task
 from celif.samples import run_twin
 from export import FixedNetwork, Trace, read_netx
-from export.exporter import digest
+from export.convert.convert import digest
 from export.model.network import CelifLayer
 from training import checkpoint, tasks
 from training.network.network import Network

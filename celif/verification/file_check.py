@@ -16,9 +16,10 @@ import numpy as np
 
 from celif.verification.float_run import Source
 from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
-from export.convert.float_network import Stack, network_stack, requantise_all
-from export.convert.from_blocks import block_stack
-from export.exporter import digests
+from export.convert.convert import digests
+from export.convert.float_network import FloatNetwork, read_network
+from export.convert.from_blocks import read_blocks
+from export.convert.round import requantise
 from export.netx.synapses import FLATTEN
 from hw_tests.compare import Difference, compare
 from training import Network
@@ -123,31 +124,31 @@ def examine(fixed: FixedNetwork, source: Source, x: np.ndarray, graded: np.ndarr
 def quantise_again(source: Source, formats: FixedNetwork, x: np.ndarray) -> FixedNetwork:
     """The integers of ``source`` in the formats of a file."""
     if isinstance(source, QuantizedNetwork):
-        return replace(source.fixed(), digests=digests(source.stack()))
-    stack = _stack(source, formats, x)
-    check_same_shape(stack, formats)
-    encoding = replace(formats.encoding, permutation=stack.permutation)
-    return replace(requantise_all(stack, formats), encoding=encoding, digests=digests(stack))
+        return replace(source.fixed(), digests=digests(source.floats()))
+    floats = _floats(source, formats, x)
+    check_same_shape(floats, formats)
+    encoding = replace(formats.encoding, permutation=floats.permutation)
+    return replace(requantise(floats, formats), encoding=encoding, digests=digests(floats))
 
 
-def _stack(source: Source, formats: FixedNetwork, x: np.ndarray) -> Stack:
-    return network_stack(source) if isinstance(source, Network) else block_stack(source, x)
+def _floats(source: Source, formats: FixedNetwork, x: np.ndarray) -> FloatNetwork:
+    return read_network(source) if isinstance(source, Network) else read_blocks(source, x)
 
 
-def check_same_shape(stack: Stack, fixed: FixedNetwork) -> None:
+def check_same_shape(floats: FloatNetwork, fixed: FixedNetwork) -> None:
     """Refuse a network that cannot be what the file was exported from."""
     ours = [layer.weight.shape for layer in fixed.all_layers]
-    theirs = [layer.weight.shape for layer in stack.layers]
-    if stack.readout is not None:
-        theirs.append(stack.readout[0].shape)
-    if ours != theirs or fixed.steps != stack.steps:
+    theirs = [layer.weight.shape for layer in floats.layers]
+    if floats.readout is not None:
+        theirs.append(floats.readout[0].shape)
+    if ours != theirs or fixed.steps != floats.steps:
         expected, found = (
             f"{', '.join('×'.join(map(str, shape)) for shape in shapes)} weights"
             for shapes in (ours, theirs)
         )
         raise ValueError(
             f"net: expected {expected} and {fixed.steps} steps, as {fixed.path or 'the file'} "
-            f"has, got {found} and {stack.steps}; pass the network it was exported from"
+            f"has, got {found} and {floats.steps}; pass the network it was exported from"
         )
 
 

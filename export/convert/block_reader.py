@@ -9,8 +9,7 @@ import h5py
 import numpy as np
 
 from export.checks import ModelError
-from export.convert.float_network import encoding_values
-from export.convert.round import FloatLayer
+from export.convert.float_network import FloatLayer, encoding_values
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Geometry, Shape
 from export.model.slayer import SlayerLayer
@@ -88,7 +87,7 @@ class BlockReader:
             weight_bits=neuron.weight_bits,
             **self.weights(module),
             bias=_bias(module),
-            input_unit=2.0**-self.unit,
+            input_scale=2.0**-self.unit,
         )
 
     def weights(self, module: Any) -> dict[str, Any]:

@@ -1,84 +1,85 @@
 """Choosing the formats of a network: exponents by what they cost, fractional bits by what is safe.
 
-Each rule of :mod:`export.convert.rules` proposes exponents for a TE table, for the weights of a
-layer, for
-the readout. The rule ``"best"`` starts with the least mean square everywhere and then tries the
-others, place by place: a proposal is taken if it brings the network's outputs on the calibration
-data nearer to the float ones (:mod:`export.convert.measuring`). Fractional bits follow from
+Each rule of :mod:`export.convert.exponents` proposes exponents for a TE table, for the weights of a
+layer, for the readout. The rule ``"best"`` starts with the least mean square everywhere and then
+tries the others, place by place: a proposal is taken if it brings the network's outputs on the
+calibration data nearer to the float ones. Fractional bits follow from
 :mod:`export.convert.fraction_bits`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
-from export.convert import fraction_bits, rules
-from export.convert.float_network import Stack
-from export.convert.formats import BEST, Formats
-from export.convert.fraction_bits import Arriving, Choice
-from export.convert.measuring import float_outputs, outputs
-from export.convert.proposals import READOUT, Place, Proposals
-from export.convert.round import FloatLayer, integer_layer, integer_readout
+from export.convert import fraction_bits
+from export.convert.exponents import RULES, Proposals
+from export.convert.float_network import FloatLayer, FloatNetwork
+from export.convert.formats import BEST, Choice, Formats
+from export.convert.fraction_bits import Arriving
+from export.convert.round import integer_layer, integer_readout
+from export.model import geometry
 from export.model.geometry import delayed
 from export.model.input_coding import Encoding
-from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer, needed_gap
+from export.model.network import CelifLayer, FixedNetwork, needed_gap
 from export.twin.scans import run_layer
+from export.twin.simulate import simulate
 from export.twin.sums import arriving_sums
+from training import functional
 
 FIRST = "mse"
 """The rule to start from, and the only one where there are no data to measure with."""
 
-Plan = dict[Place, str]
-"""The rule for each place."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A network in integers and, of its CE-LIF layers, how their formats came about."""
-
-    fixed: FixedNetwork
-    choices: list[Choice | None]
-
 
 def choose_network(
-    stack: Stack, encoding: Encoding, x: np.ndarray | None, formats: Formats
-) -> Chosen:
-    """Integers of a network; ``x`` (batch, channel, time) are calibration data, or None."""
-    asked = formats.per_layer(stack.layers, stack.readout is not None)
-    graded = None if x is None else encoding.encode(x, stack.steps)
-    builder = _Builder(stack, encoding, Proposals(stack, asked, encoding.scale), graded)
-    first = FIRST if formats.rule == BEST else formats.rule
-    plan = dict.fromkeys(builder.proposals.places, first)
-    chosen = builder.chosen(plan)
+    net: FloatNetwork, encoding: Encoding, x: np.ndarray | None, formats: Formats
+) -> tuple[FixedNetwork, list[Choice | None]]:
+    """Return the integers of a network, and why its CE-LIF layers have their fractional bits.
+
+    ``x`` (batch, channel, time) are calibration data, or None.
+    """
+    net = net.with_input_scale(encoding.scale)
+    graded = None if x is None else encoding.encode(x, net.steps)
+    proposals = Proposals(net, formats)
+    builder = _Builder(net, encoding, proposals, graded)
     if formats.rule != BEST or graded is None:
-        return chosen
-    better = _improved(plan, builder, chosen)
-    return chosen if better == plan else builder.chosen(better)
+        rule = FIRST if formats.rule == BEST else formats.rule
+        return builder.choose_bits(proposals.propose(rule))
+    by_rule = {rule: proposals.propose(rule) for rule in (FIRST, *RULES)}
+    plan = by_rule[FIRST]
+    chosen = builder.choose_bits(plan)
+    better = _improved(by_rule, builder, *chosen)
+    return chosen if better is plan else builder.choose_bits(better)
 
 
-def _improved(plan: Plan, builder: _Builder, first: Chosen) -> Plan:
-    """The plan with other rules where they bring the outputs nearer to the float ones."""
-    stack, graded = builder.stack, builder.graded
+def _improved(
+    by_rule: dict[str, Any],
+    builder: _Builder,
+    fixed: FixedNetwork,
+    choices: list[Choice | None],
+) -> dict[Hashable, int | np.ndarray]:
+    """The first plan with other exponents where they bring the outputs nearer to the float ones."""
+    graded = builder.graded
     assert graded is not None
-    wanted = float_outputs(stack.layers, stack.readout, builder.encoding, graded)
-    bits = [0 if choice is None else choice.fraction_bits for choice in first.choices]
-
-    def error(net: FixedNetwork) -> float:
-        return float(np.square(outputs(net, graded) - wanted).mean())
-
-    least = error(first.fixed)
+    wanted = float_outputs(builder.net, builder.encoding, graded)
+    bits = [0 if choice is None else choice.fraction_bits for choice in choices]
+    plan = by_rule[FIRST]
+    least = float(np.square(outputs(fixed, graded) - wanted).mean())
     for place in plan:
-        tried = [builder.proposals.of(place, plan[place])]
-        for rule in rules.RULES:
-            exps = builder.proposals.of(place, rule)
+        tried = [plan[place]]
+        for rule in RULES:
+            exps = by_rule[rule][place]
             if any(np.array_equal(exps, other) for other in tried):
                 continue
             tried.append(exps)
-            other = {**plan, place: rule}
-            cost = error(builder.with_bits(other, bits))
+            other = {**plan, place: exps}
+            found = outputs(builder.with_bits(other, bits), graded)
+            cost = float(np.square(found - wanted).mean())
             if cost < least:
                 plan, least = other, cost
     return plan
@@ -86,22 +87,22 @@ def _improved(plan: Plan, builder: _Builder, first: Chosen) -> Plan:
 
 @dataclass(frozen=True)
 class _Builder:
-    """Builds a network by a plan."""
+    """Builds a network with the exponents of a plan."""
 
-    stack: Stack
+    net: FloatNetwork
     encoding: Encoding
     proposals: Proposals
     graded: np.ndarray | None
 
-    def with_bits(self, plan: Plan, bits: list[int]) -> FixedNetwork:
+    def with_bits(self, plan: dict[Hashable, Any], bits: list[int]) -> FixedNetwork:
         """Integers with given fractional bits."""
         layers = [
-            self._at(i, plan, n) if isinstance(values, FloatLayer) else values
-            for i, (values, n) in enumerate(zip(self.stack.layers, bits, strict=True))
+            self._layer(i, plan, n) if isinstance(values, FloatLayer) else values
+            for i, (values, n) in enumerate(zip(self.net.layers, bits, strict=True))
         ]
         return self._network(layers, plan)
 
-    def chosen(self, plan: Plan) -> Chosen:
+    def choose_bits(self, plan: dict[Hashable, Any]) -> tuple[FixedNetwork, list[Choice | None]]:
         """Integers with as many fractional bits as are safe, or as are asked for.
 
         They are calibrated on what the integer layers before send, as that is what will arrive.
@@ -110,47 +111,89 @@ class _Builder:
         reach = self.encoding.range
         layers: list[Any] = []
         choices: list[Choice | None] = []
-        for i, values in enumerate(self.stack.layers):
+        for i, values in enumerate(self.net.layers):
             layer: Any = values
             choice = None
             if isinstance(values, FloatLayer):
-                layer, choice = self._choose(i, plan, Arriving(reach, inputs))
+                asked = self.proposals.asked[i]
+                at = partial(self._layer, i, plan)
+                arriving = Arriving(reach, inputs)
+                if asked is not None and isinstance(asked.fraction_bits, int):
+                    layer, choice = fraction_bits.forced(at, asked.fraction_bits, arriving)
+                else:
+                    layer, choice = fraction_bits.choose(values.name, at, arriving)
             layers.append(layer)
             choices.append(choice)
             if inputs is not None:
                 sums = arriving_sums(layer, inputs, max(map(abs, reach)))
                 inputs = delayed(run_layer(layer, sums, keep=False).spikes, layer.output_delay)
             reach = layer.output_range
-        return Chosen(self._network(layers, plan), choices)
+        return self._network(layers, plan), choices
 
-    def _choose(self, i: int, plan: Plan, arriving: Arriving) -> tuple[CelifLayer, Choice]:
-        ask = self.proposals.asked.layers[i]
-        assert ask is not None
-
-        def at(bits: int) -> CelifLayer:
-            return self._at(i, plan, bits)
-
-        if ask.fraction_bits is not None:
-            return fraction_bits.forced(at, ask.fraction_bits, arriving)
-        return fraction_bits.choose(self.stack.layers[i].name, at, arriving)
-
-    def _at(self, i: int, plan: Plan, bits: int) -> CelifLayer:
-        values = self.stack.layers[i]
+    def _layer(self, i: int, plan: dict[Hashable, Any], bits: int) -> CelifLayer:
+        values = self.net.layers[i]
         assert isinstance(values, FloatLayer)
-        scale = self.encoding.scale if i == 0 else 1.0
-        return integer_layer(values, scale, self.proposals.layer_format(i, plan, bits))
+        return integer_layer(values, self.proposals.layer_format(i, plan, bits))
 
-    def _network(self, layers: list[Any], plan: Plan) -> FixedNetwork:
-        readout: ReadoutLayer | None = None
-        if self.stack.readout is not None:
+    def _network(self, layers: list[Any], plan: dict[Hashable, Any]) -> FixedNetwork:
+        readout, asked = None, self.proposals.asked[-1]
+        if self.net.readout is not None and asked is not None:
             last = layers[-1]
             readout = integer_readout(
                 f"layer {len(layers)}",
-                *self.stack.readout,
+                *self.net.readout,
                 lag=last.lag + 1 - last.delay_shift,
-                bits=self.proposals.asked.readout_bits,
-                steps=self.stack.steps,
-                rule=plan[READOUT],
+                bits=asked.weight_bits,  # type: ignore[arg-type]
+                steps=self.net.steps,
+                best=plan[Proposals.READOUT],
             )
         gap = needed_gap(layers)
-        return FixedNetwork(tuple(layers), readout, self.stack.steps, gap, self.encoding, {})
+        return FixedNetwork(tuple(layers), readout, self.net.steps, gap, self.encoding, {})
+
+
+def float_outputs(net: FloatNetwork, encoding: Encoding, graded: np.ndarray) -> np.ndarray:
+    """Logits (batch, class) of a float network, or firing rates of its last layer.
+
+    Layers that bring their integers, as SLAYER's do, run in them. ``graded`` are the samples as the
+    integers get them, (batch, channel, time), so that the encoding is no part of the difference.
+    """
+    inputs = np.ascontiguousarray(graded.transpose(0, 2, 1))
+    input_max = max(map(abs, encoding.range))
+    for layer in net.layers:
+        if isinstance(layer, FloatLayer):
+            spikes, input_max_next = _float_spikes(layer, inputs), 1
+        else:
+            sums = arriving_sums(layer, inputs, input_max)
+            spikes = run_layer(layer, sums, keep=False).spikes
+            input_max_next = max(map(abs, layer.output_range))
+        inputs, input_max = geometry.delayed(spikes, layer.output_delay), input_max_next
+    rates = inputs.mean(1, dtype=np.float64)
+    return rates if net.readout is None else rates @ net.readout[0].T + net.readout[1]
+
+
+def outputs(net: FixedNetwork, graded: np.ndarray) -> np.ndarray:
+    """Logits or firing rates of a network in integers, in the units of the float network."""
+    unit = 1.0 if net.readout is None else 2.0**-net.readout.weight_exp
+    return simulate(net, graded).logits * unit / graded.shape[2]
+
+
+@torch.no_grad()
+def _float_spikes(values: FloatLayer, inputs: np.ndarray) -> np.ndarray:
+    """Spikes (batch, time, neuron) of a float layer for whole-numbered inputs."""
+    weight = (values.weight * values.input_scale).astype(np.float32)
+    sums = torch.from_numpy(geometry.sums(weight, values.geometry, inputs, torch.float32))
+    te, bias = (
+        torch.from_numpy(np.repeat(rows, sums.shape[2] // len(rows), axis=0).astype(np.float32))
+        for rows in (values.te[:, : sums.shape[1]], values.bias)
+    )
+    own = values.weight_rec
+    spikes = functional.celif(
+        sums.transpose(1, 2),
+        te,
+        values.alpha,
+        values.beta,
+        values.theta0,
+        bias=bias,
+        weight_rec=None if own is None else torch.from_numpy(own.astype(np.float32)),
+    )
+    return spikes.transpose(1, 2).numpy()

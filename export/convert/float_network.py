@@ -2,32 +2,91 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from export.checks import ModelError
-from export.convert import round as quantization
-from export.convert.round import FloatLayer
-from export.model.network import CelifLayer, FixedNetwork, SpikingLayer
+from export.loihi2 import MESSAGE_BITS_MAX
+from export.model.geometry import Geometry
+from export.model.layer import SpikingLayer
 from training.network import temporal_encoding
 from training.network.network import Network
 from training.network.temporal_encoding import Cosine
 
 EXPORTED = ("mean", "spikes")
-"""Readouts of a network that a file can say: sums over all steps, weighted or not."""
+"""Readouts of a network that a file can express: sums over all steps, weighted or not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatLayer:
+    """Float values of a CE-LIF layer; weights as :class:`export.model.layer.Layer` has them."""
+
+    name: str
+    weight: np.ndarray
+    bias: np.ndarray
+    te: np.ndarray
+    """(row, step)."""
+    turns: np.ndarray | None = None
+    """For a generated cosine, the turns per step of each row, from which ``te`` was computed."""
+    table: int = 0
+    """Which of the network's encodings ``te`` is; layers that share one share its exponents."""
+    alpha: float
+    beta: float
+    theta0: float
+    lag: int
+    delay_shift: bool
+    weight_bits: int | None = None
+    """Bits of a block's weights, which it rounds itself; None for as many as are asked for."""
+    geometry: Geometry | None = None
+    weight_rec: np.ndarray | None = None
+    delay: np.ndarray | None = None
+    input_scale: float = 1.0
+    """The value of one unit of an input: 1 for spikes, less for graded ones."""
+
+    @property
+    def input_exp(self) -> int:
+        """The number of bits by which inputs are finer than the layer's own spikes.
+
+        It is 0 for a layer that is not recurrent: alone, a fine input is a matter of the weights'
+        exponent.
+        """
+        if self.weight_rec is None:
+            return 0
+        finer = -round(math.log2(self.input_scale))
+        return min(max(finer, 0), MESSAGE_BITS_MAX)
+
+    def folded_weight(self, input_exp: int) -> np.ndarray:
+        """Weights as they become mantissas, for whole inputs of ``input_exp`` more bits."""
+        return self.weight * (self.input_scale * 2.0**input_exp)
+
+    @property
+    def weight_rows(self) -> np.ndarray:
+        """All weights that share an exponent, (row, …)."""
+        rows = self.folded_weight(self.input_exp).reshape(len(self.weight), -1)
+        return rows if self.weight_rec is None else np.hstack([rows, self.weight_rec])
+
+    @property
+    def output_delay(self) -> np.ndarray:
+        """The number of steps by which the output of each neuron moves."""
+        rows = np.zeros(len(self.weight), np.int64) if self.delay is None else self.delay
+        positions = 1
+        if self.geometry is not None:
+            positions = self.geometry.output_shape(self.weight).size // len(rows)
+        return np.repeat(rows + int(self.delay_shift), positions)
 
 
 @dataclass(frozen=True)
-class Stack:
+class FloatNetwork:
     """A network as a list of layers to convert, and the tensors that it was made of."""
 
     layers: Sequence[FloatLayer | SpikingLayer]
     readout: tuple[np.ndarray, np.ndarray] | None
+    """Weight and bias of the classifier of mean firing rates."""
     steps: int
     tensors: dict[str, torch.Tensor]
     permutation: np.ndarray | None = None
@@ -38,31 +97,46 @@ class Stack:
         first = self.layers[0]
         return first.weight.shape[1] if first.geometry is None else first.geometry.input_shape.size
 
+    def with_input_scale(self, scale: float) -> FloatNetwork:
+        """The same network for an input of which one unit is worth ``scale``."""
+        first, *others = self.layers
+        if isinstance(first, FloatLayer):
+            first = replace(first, input_scale=scale)
+        return replace(self, layers=[first, *others])
+
+
+def require_finite(owner: str, name: str, values: np.ndarray, remedy: str) -> None:
+    """Raise ModelError that names the place of the first NaN or infinity, if there is one."""
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        found = f"{values[tuple(bad[0])]} at {tuple(bad[0].tolist())} and {len(bad) - 1} more"
+        raise ModelError.about(owner, name, "finite numbers", found, remedy)
+
 
 def finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
-    """Every parameter by its name, all of them finite."""
+    """Return every parameter by its name; raise ModelError unless all are finite."""
     tensors = {f"{prefix}{name}": p.detach().cpu() for name, p in net.named_parameters()}
     for name, tensor in tensors.items():
-        quantization.require_finite("network", name, tensor.numpy(), "the training diverged")
+        require_finite("network", name, tensor.numpy(), "the training diverged")
     return tensors
 
 
-def network_stack(net: Network) -> Stack:
-    """Layers of a :class:`training.Network`."""
+def read_network(net: Network) -> FloatNetwork:
+    """Read the layers of a :class:`training.Network`."""
     if net.config.readout not in EXPORTED:
         raise ModelError(
-            f"network readout: expected {' or '.join(EXPORTED)}, which a file can say, got "
+            f"network readout: expected {' or '.join(EXPORTED)}, which a file can express, got "
             f"{net.config.readout!r}; a chip sums over all steps of a sample: train with "
             "readout='mean', or run its layers without the readout"
         )
     if net.config.context != "v*te":
         raise ModelError(
-            f"network context: expected v*te, the one that a file can say, got "
+            f"network context: expected v*te, the one that a file can express, got "
             f"{net.config.context!r}"
         )
     if net.config.neuron != "celif" or net.te is None:
         raise ModelError(
-            f"network neuron: expected celif, the one that a file can say, got "
+            f"network neuron: expected celif, the one that a file can express, got "
             f"{net.config.neuron!r}"
         )
     tensors = finite_tensors(net)
@@ -75,9 +149,9 @@ def network_stack(net: Network) -> Stack:
         layers.append(
             FloatLayer(
                 name=f"layer {i}",
-                weight=_numbers(synapses.weight),
-                weight_rec=None if own is None else _numbers(own.weight),
-                bias=_numbers(bias),
+                weight=float64(synapses.weight),
+                weight_rec=None if own is None else float64(own.weight),
+                bias=float64(bias),
                 te=te[:rows],
                 turns=None if turns is None else turns[:rows],
                 alpha=net.config.alpha,
@@ -90,32 +164,18 @@ def network_stack(net: Network) -> Stack:
     order = net.config.permutation
     readout = None
     if net.config.readout == "mean":
-        readout = _numbers(net.readout.weight), _numbers(net.readout.bias)
-    return Stack(layers, readout, net.steps, tensors, None if order is None else np.array(order))
+        readout = float64(net.readout.weight), float64(net.readout.bias)
+    permutation = None if order is None else np.array(order)
+    return FloatNetwork(layers, readout, net.steps, tensors, permutation)
 
 
-def _numbers(tensor: torch.Tensor) -> np.ndarray:
+def float64(tensor: torch.Tensor) -> np.ndarray:
+    """The values of a tensor as a numpy array of float64."""
     return tensor.detach().cpu().double().numpy()
 
 
 @torch.no_grad()
 def encoding_values(te: torch.Tensor | Cosine) -> tuple[np.ndarray, np.ndarray | None]:
-    """A temporal encoding's table and, of a cosine, turns a step, in float64."""
+    """Return a temporal encoding's table and, for a cosine, the turns per step, in float64."""
     table = temporal_encoding.table(te).cpu().numpy().astype(np.float64)
     return table, te.turns().cpu().numpy() if isinstance(te, Cosine) else None
-
-
-def requantise_all(stack: Stack, formats: FixedNetwork) -> FixedNetwork:
-    """Integers of a network's present values, in the formats that its file has."""
-    scale = formats.encoding.scale
-    layers: list[Any] = []
-    for values, form in zip(stack.layers, formats.layers, strict=True):
-        if isinstance(values, FloatLayer) and isinstance(form, CelifLayer):
-            layers.append(quantization.requantise(values, form, scale))
-        else:
-            layers.append(values)  # whose integers are SLAYER's own
-        scale = 1.0
-    readout = None
-    if stack.readout is not None and formats.readout is not None:
-        readout = quantization.requantise_readout(*stack.readout, formats.readout)
-    return replace(formats, layers=tuple(layers), readout=readout)

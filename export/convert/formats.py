@@ -1,36 +1,40 @@
-"""What is asked of an export: bits, exponents, encodings. Checked once, told apart by layer."""
+"""Number formats in three records: what a user asks for, what was decided, and why.
+
+:class:`Formats` is what :func:`export.to_netx` is asked for, validated once and resolved per layer;
+:class:`LayerFormat` is what a layer's integers are rounded to; :class:`Choice` says how its
+fractional bits were chosen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from export import loihi2
 from export.checks import ModelError
-from export.convert import rules
-from export.convert.round import FloatLayer
-from export.model.layer import Layer
+from export.convert.float_network import FloatLayer, FloatNetwork
+from export.model.network import CelifLayer
 from export.model.te import ENCODINGS, CosineTable, Table
 
 BEST = "best"
-RULES = (BEST, *rules.RULES)
-"""How exponents are chosen, see :mod:`export.convert.rules`."""
+RULES = (BEST, "max", "percentile", "mse")
+"""How exponents are chosen, see :mod:`export.convert.exponents`."""
 
 Bits = int | Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formats:
-    """Formats of a network's integers, as far as a user has a say in them.
+    """Formats of a network's integers, as far as a user can choose them.
 
     Parameters
     ----------
     weight_bits
         Bits of the weight mantissas, 2..8: one number, or one for each spiking layer and, if there
-        is a readout, one more for it. Blocks bring their own, and take no notice of this.
+        is a readout, one more for it. Ignored for blocks, which carry their own setting.
     te_bits
         Bits of the TE mantissas, 2..16: one number, or one for each spiking layer.
     input_bits
@@ -39,8 +43,8 @@ class Formats:
         Whether each output channel has exponents of its own, for weights and for TE.
     rule
         How exponents are chosen: ``"max"`` clips nothing, ``"percentile"`` the largest values,
-        ``"mse"`` what costs least in the mean square; ``"best"`` is the one of these whose layer
-        differs least from the float one on the calibration data.
+        ``"mse"`` what costs least in the mean square; ``"best"`` is the one of these with which
+        the network's outputs differ least from the float ones on the calibration data.
     te_encoding
         ``"table"`` or, up to 4 bits, ``"packed"``; by default a table for tables, and a generated
         ``"cosine"`` for cosines.
@@ -48,7 +52,7 @@ class Formats:
         Steps for which one TE value is held, 1..64; each is the mean of the values it stands for.
     fraction_bits
         Fractional bits F of V and Θ, 0..16: one number, or one for each spiking layer; by default
-        the most that are safe. What is forced may saturate.
+        the most that are safe. A number that is given here may saturate.
     """
 
     weight_bits: Bits = 8
@@ -79,24 +83,32 @@ class Formats:
             expected = ", ".join(ENCODINGS)
             raise ModelError(f"te_encoding: expected one of {expected}, got {self.te_encoding!r}")
 
-    def per_layer(self, layers: Sequence[FloatLayer | Layer], readout: bool) -> AskedOfAll:
-        """What is asked of every layer, and of the readout, if there is one."""
-        ours = [values for values in layers if isinstance(values, FloatLayer)]
-        weight_bits = self.each("weight_bits", len(ours), readout)
-        each = zip(
-            ours,
-            weight_bits,
-            self.each("te_bits", len(ours)),
-            self.each("fraction_bits", len(ours)),
-            strict=False,  # the readout has weights, but neither of the others
-        )
-        asked = iter(self._asked(*one) for one in each)
-        return AskedOfAll(
-            [next(asked) if isinstance(values, FloatLayer) else None for values in layers],
-            weight_bits[-1],
-        )
+    def per_layer(self, net: FloatNetwork) -> list[Formats | None]:
+        """Resolve the formats for every layer; None for one that brings its own integers.
 
-    def _asked(self, values: FloatLayer, weight_bits: int, te_bits: int, fraction: Any) -> Asked:
+        Each has single numbers of bits. Of a network with a readout, the last one is for it.
+        """
+        spiking = [values for values in net.layers if isinstance(values, FloatLayer)]
+        readout = net.readout is not None
+        weight_bits = self._each("weight_bits", len(spiking), readout)
+        te_bits = self._each("te_bits", len(spiking))
+        fraction_bits = self._each("fraction_bits", len(spiking))
+        each = iter(
+            replace(
+                self,
+                weight_bits=values.weight_bits or weight_bits[i],
+                te_bits=te_bits[i],
+                fraction_bits=fraction_bits[i],
+            )
+            for i, values in enumerate(spiking)
+        )
+        found = [next(each) if isinstance(values, FloatLayer) else None for values in net.layers]
+        if readout:
+            found.append(replace(self, weight_bits=weight_bits[-1], te_bits=8, fraction_bits=None))
+        return found
+
+    def te_form(self, values: FloatLayer) -> Table | None:
+        """How a layer's TE is kept; None for a cosine that is generated."""
         generated = values.turns is not None and self.te_encoding in (None, CosineTable.encoding)
         packed = self.te_encoding == "packed"
         if self.te_encoding == CosineTable.encoding and not generated:
@@ -110,21 +122,15 @@ class Formats:
         if generated and self.te_hold > 1:
             expected, remedy = "1 for a generated cosine", 'or use te_encoding="table"'
             raise ModelError.about(values.name, "te_hold", expected, self.te_hold, remedy)
-        if packed and te_bits > loihi2.PACKED_BITS:
+        assert isinstance(self.te_bits, int)
+        if packed and self.te_bits > loihi2.PACKED_BITS:
             expected = f"2..{loihi2.PACKED_BITS} with te_encoding='packed'"
-            raise ModelError.about(values.name, "te_bits", expected, te_bits)
-        return Asked(
-            weight_bits=values.weight_bits or weight_bits,
-            te_bits=te_bits,
-            te_form=None if generated else Table(self.te_hold, packed),
-            rule=self.rule,
-            per_channel=self.per_channel,
-            fraction_bits=fraction,
-        )
+            raise ModelError.about(values.name, "te_bits", expected, self.te_bits)
+        return None if generated else Table(self.te_hold, packed)
 
-    def each(self, name: str, layers: int, readout: bool = False) -> list[Any]:
-        """The bits called ``name`` of every spiking layer and, if there is one, of the readout."""
-        value = getattr(self, name)
+    def _each(self, name: str, layers: int, readout: bool = False) -> list[Any]:
+        """Return the bits called ``name`` of every spiking layer and of the readout."""
+        value: Any = getattr(self, name)
         if _one(value):
             return [value] * (layers + readout)
         if len(value) != layers + readout:
@@ -136,23 +142,45 @@ class Formats:
         return [int(bits) for bits in value]
 
 
-class Asked(NamedTuple):
-    """What is asked of one CE-LIF layer."""
+@dataclass(frozen=True, kw_only=True)
+class LayerFormat:
+    """Formats of a CE-LIF layer's integers, as they were decided."""
 
     weight_bits: int
+    weight_exp: int | np.ndarray
     te_bits: int
-    te_form: Table | None
-    """How a table is to be kept; None to generate a cosine."""
-    rule: str = BEST
-    per_channel: bool = False
-    fraction_bits: int | None = None
+    te_exp: int | np.ndarray
+    te_form: Table | np.ndarray
+    """How a table is kept, or the quarter of a wave that a cosine is generated from."""
+    fraction_bits: int
+    bias_exp: int
+    input_exp: int = 0
+
+    @classmethod
+    def of(cls, layer: CelifLayer) -> LayerFormat:
+        """The formats that a layer has."""
+        return cls(
+            weight_bits=layer.weight_bits,
+            weight_exp=layer.weight_exp,
+            te_bits=layer.te_bits,
+            te_exp=layer.te_exp,
+            te_form=form.wave if isinstance(form := layer.te_form, CosineTable) else form,
+            fraction_bits=layer.fraction_bits,
+            bias_exp=layer.bias_exp,
+            input_exp=layer.input_exp,
+        )
 
 
-class AskedOfAll(NamedTuple):
-    """What is asked of a network: of its CE-LIF layers, None for others, and of its readout."""
+@dataclass(frozen=True)
+class Choice:
+    """Why a layer has its fractional bits."""
 
-    layers: list[Asked | None]
-    readout_bits: int
+    fraction_bits: int
+    proven: bool
+    largest_state: int
+    """The proven bound, or the largest state seen in calibration."""
+    verdict: str = "proven"
+    """For a layer that is not proven: which register of which neuron, and what to change."""
 
 
 def _one(value: Bits | None) -> bool:

@@ -1,9 +1,8 @@
 """How many fractional bits V and Θ of a layer get: as many as are safe.
 
-The most for which :mod:`export.proof.intervals` proves that no register overflows, whatever the
-input. If
-those are few, or none, the most at which the calibration data leave a margin; the report then says
-that there is no proof.
+They are the most for which :mod:`export.proof.intervals` proves that no register overflows,
+whatever the input. If those are few, or none, they are the most at which the calibration data leave
+a margin; the report then says that there is no proof.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 
 from export import loihi2
 from export.checks import ModelError
+from export.convert.formats import Choice
 from export.model.network import CelifLayer
 from export.proof.certificate import certify_layer
 from export.proof.intervals import worst_case
@@ -45,18 +45,6 @@ class Arriving:
     inputs: np.ndarray | None
 
 
-@dataclass(frozen=True)
-class Choice:
-    """How the fractional bits of a layer were chosen."""
-
-    fraction_bits: int
-    proven: bool
-    largest_state: int
-    """Proven bound, or the largest state seen in calibration."""
-    verdict: str = "proven"
-    """Of a layer that is not proven: which register of which neuron, and what to change."""
-
-
 def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice]:
     """Integers with as many fractional bits as are safe."""
     proven = _proven(at, arriving)
@@ -82,19 +70,27 @@ def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Cho
 
 
 def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[CelifLayer, Choice]:
-    """Integers with ``bits`` fractional bits, safe or not."""
+    """Return integers with ``bits`` fractional bits, and what can be proven of them."""
     layer = at(bits)
+    return layer, judge(layer, arriving)
+
+
+def judge(layer: CelifLayer, arriving: Arriving) -> Choice:
+    """Return what can be proven of a layer's fractional bits."""
     bound = worst_case(layer, *arriving.range)
-    verdict = "proven" if bound.safe else _why(at, bits, arriving)
-    return layer, Choice(bits, bound.safe, max(bound), verdict)
+    verdict = "proven" if bound.safe else _obstacle(layer, arriving)
+    return Choice(layer.fraction_bits, bound.safe, max(bound), verdict)
 
 
 def _why(at: WithBits, bits: int, arriving: Arriving) -> str:
-    """What is in the way of a proof, and what would move it."""
+    """Say what is in the way of a proof with ``bits`` fractional bits, and what would move it."""
     try:
-        layer = at(bits)
+        return _obstacle(at(bits), arriving)
     except ModelError as error:
         return str(error)
+
+
+def _obstacle(layer: CelifLayer, arriving: Arriving) -> str:
     tightest = certify_layer(layer, *arriving.range, layer.te.shape[1]).tightest
     return f"{tightest}; {tightest.change}"
 
@@ -126,5 +122,5 @@ def _calibrated(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] |
         theta = 0 if run.theta is None else int(np.abs(run.theta).max())
         peak = max(int(np.abs(run.v).max()), theta)
         if peak * MARGIN <= loihi2.STATE_MAX:
-            return layer, Choice(bits, False, peak, _why(at, bits, arriving))
+            return layer, Choice(bits, False, peak, _obstacle(layer, arriving))
     return None

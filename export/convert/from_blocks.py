@@ -18,14 +18,14 @@ from torch import nn
 from export.checks import ModelError
 from export.convert import own_forward
 from export.convert.block_reader import EXPECTED, BlockReader, is_convolution, synapses_of
-from export.convert.float_network import Stack, finite_tensors
+from export.convert.float_network import FloatNetwork, finite_tensors
 from export.model.geometry import Shape
 from training.slayer.neuron import Neuron
 
 
-def block_stack(
+def read_blocks(
     blocks: nn.Module | Iterable[nn.Module], x: np.ndarray | None, shape: Shape | None = None
-) -> Stack:
+) -> FloatNetwork:
     """Layers of a sequence of blocks; ``x``, as the first takes it, shows them their input.
 
     Without it, ``shape`` is that of the images, if the blocks have not seen any.
@@ -59,7 +59,7 @@ def block_stack(
             "network: expected at least one CELIF block, got none; export a stock network with "
             "its blocks' own export_hdf5"
         )
-    return Stack(reader.layers, _linear(readout), reader.steps, tensors)
+    return FloatNetwork(reader.layers, _linear(readout), reader.steps, tensors)
 
 
 def require_own_forward(net: Any, x: np.ndarray | None) -> None:

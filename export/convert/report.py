@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from export.convert.fraction_bits import Choice
-from export.convert.round import FloatLayer, scales
+from export.convert.float_network import FloatLayer
+from export.convert.formats import Choice
+from export.convert.round import scales
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model.network import CelifLayer, Encoding
 
@@ -51,14 +52,14 @@ class LayerReport:
     te_bytes: int
 
     @classmethod
-    def of(cls, layer: CelifLayer, values: FloatLayer, scale: float, choice: Choice) -> LayerReport:
+    def of(cls, layer: CelifLayer, values: FloatLayer, choice: Choice) -> LayerReport:
         """Compare a layer's integers with the floats they came from."""
 
         def largest(integers: np.ndarray, unit: np.ndarray | float, floats: np.ndarray) -> float:
             return float(np.abs(integers * unit - floats).max())
 
         unit, te_unit = 1 / scales(layer.weight_exp, layer.weight.ndim), 1 / scales(layer.te_exp, 2)
-        worth = scale * values.input_unit * 2.0**layer.input_exp
+        worth = values.input_scale * 2.0**layer.input_exp
 
         return cls(
             name=layer.name,
@@ -75,8 +76,7 @@ class LayerReport:
             weight_exp=plain(layer.weight_exp),
             te_exp=plain(layer.te_exp),
             bias_exp=layer.bias_exp,
-            weight_error=largest(layer.weight, unit, values.folded_weight(scale, layer.input_exp))
-            / worth,
+            weight_error=largest(layer.weight, unit, values.folded_weight(layer.input_exp)) / worth,
             te_error=largest(layer.te, te_unit, values.te),
             bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
             alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),

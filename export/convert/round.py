@@ -7,103 +7,20 @@ business of :mod:`export.convert.choose`.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from export import loihi2
 from export.checks import ModelError
-from export.convert import rules
+from export.convert.float_network import FloatLayer, FloatNetwork
+from export.convert.formats import LayerFormat
 from export.model import te
-from export.model.geometry import Geometry
 from export.model.input_coding import Encoding
-from export.model.network import CelifLayer, ReadoutLayer
+from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer
 from export.model.te import CosineTable, Form, Table
 from training.slayer.mantissa import EXPONENT_MAX, mantissa_max
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloatLayer:
-    """Float values of a CE-LIF layer; weights as :class:`export.model.layer.Layer` has them."""
-
-    name: str
-    weight: np.ndarray
-    bias: np.ndarray
-    te: np.ndarray
-    """(row, step)."""
-    turns: np.ndarray | None = None
-    """Of a generated cosine, turns a step of each row; ``te`` is what they make of it."""
-    table: int = 0
-    """Which of the network's encodings ``te`` is; layers that share one share its exponents."""
-    alpha: float
-    beta: float
-    theta0: float
-    lag: int
-    delay_shift: bool
-    weight_bits: int | None = None
-    """Of a block, which rounds its weights itself; otherwise as many as are asked for."""
-    geometry: Geometry | None = None
-    weight_rec: np.ndarray | None = None
-    delay: np.ndarray | None = None
-    input_unit: float = 1.0
-    """What one unit of an input is worth, beside the network's own scale: of a graded message."""
-
-    def input_exp(self, scale: float) -> int:
-        """By how many bits inputs are finer than the layer's own spikes.
-
-        Only where there are such: alone, a fine input is a matter of the weights' exponent.
-        """
-        if self.weight_rec is None:
-            return 0
-        finer = -round(math.log2(scale * self.input_unit))
-        return min(max(finer, 0), loihi2.MESSAGE_BITS_MAX)
-
-    def folded_weight(self, scale: float, input_exp: int) -> np.ndarray:
-        """Weights for inputs in units of ``scale``, as they become mantissas."""
-        return self.weight * (scale * self.input_unit * 2.0**input_exp)
-
-    def weight_rows(self, scale: float) -> np.ndarray:
-        """All weights that share an exponent, (row, …), for inputs in units of ``scale``."""
-        rows = self.folded_weight(scale, self.input_exp(scale)).reshape(len(self.weight), -1)
-        return rows if self.weight_rec is None else np.hstack([rows, self.weight_rec])
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerFormat:
-    """Formats of a CE-LIF layer's integers."""
-
-    weight_bits: int
-    weight_exp: int | np.ndarray
-    te_bits: int
-    te_exp: int | np.ndarray
-    te_form: Table | np.ndarray
-    """How a table is kept, or the quarter of a wave that a cosine is generated from."""
-    fraction_bits: int
-    bias_exp: int
-    input_exp: int = 0
-
-    @classmethod
-    def of(cls, layer: CelifLayer) -> LayerFormat:
-        """The formats that a layer has."""
-        return cls(
-            weight_bits=layer.weight_bits,
-            weight_exp=layer.weight_exp,
-            te_bits=layer.te_bits,
-            te_exp=layer.te_exp,
-            te_form=form.wave if isinstance(form := layer.te_form, CosineTable) else form,
-            fraction_bits=layer.fraction_bits,
-            bias_exp=layer.bias_exp,
-            input_exp=layer.input_exp,
-        )
-
-
-def require_finite(owner: str, name: str, values: np.ndarray, remedy: str) -> None:
-    """Refuse NaN and infinity by the place they stand at."""
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        found = f"{values[tuple(bad[0])]} at {tuple(bad[0].tolist())} and {len(bad) - 1} more"
-        raise ModelError.about(owner, name, "finite numbers", found, remedy)
 
 
 def scales(exp: int | np.ndarray, ndim: int) -> np.ndarray:
@@ -147,15 +64,13 @@ def decay_mantissa(owner: str, name: str, value: float) -> int:
     return mant
 
 
-def integer_layer(values: FloatLayer, scale: float, form: LayerFormat) -> CelifLayer:
-    """Integers of a layer in given formats, for inputs in units of ``scale``."""
+def integer_layer(values: FloatLayer, form: LayerFormat) -> CelifLayer:
+    """Integers of a layer in given formats."""
     table, te_form = encode_te(values, form)
     own = values.weight_rec
     return CelifLayer(
         name=values.name,
-        weight=mantissas(
-            values.folded_weight(scale, form.input_exp), form.weight_exp, form.weight_bits
-        ),
+        weight=mantissas(values.folded_weight(form.input_exp), form.weight_exp, form.weight_bits),
         input_exp=form.input_exp,
         geometry=values.geometry,
         weight_rec=None if own is None else mantissas(own, form.weight_exp, form.weight_bits),
@@ -177,9 +92,19 @@ def integer_layer(values: FloatLayer, scale: float, form: LayerFormat) -> CelifL
     )
 
 
-def requantise(values: FloatLayer, layer: CelifLayer, scale: float) -> CelifLayer:
-    """Integers of a layer's new values in the formats that ``layer`` has."""
-    return integer_layer(values, scale, LayerFormat.of(layer))
+def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
+    """Integers of a network's present values, in the formats that ``formats`` has."""
+    net = net.with_input_scale(formats.encoding.scale)
+    layers: list[Any] = [
+        integer_layer(values, LayerFormat.of(form))
+        if isinstance(values, FloatLayer) and isinstance(form, CelifLayer)
+        else values  # whose integers are SLAYER's own
+        for values, form in zip(net.layers, formats.layers, strict=True)
+    ]
+    readout = None
+    if net.readout is not None and formats.readout is not None:
+        readout = requantise_readout(*net.readout, formats.readout)
+    return replace(formats, layers=tuple(layers), readout=readout)
 
 
 def requantise_readout(weight: np.ndarray, bias: np.ndarray, layer: ReadoutLayer) -> ReadoutLayer:
@@ -198,14 +123,13 @@ def integer_readout(
     lag: int,
     bits: int,
     steps: int,
-    rule: str = "max",
+    best: int,
 ) -> ReadoutLayer:
     """Integers of the linear readout; the bias has the exponent of the weights.
 
-    That exponent is the rule's or, if it is too large, the largest whose sums stay within the
+    That exponent is ``best`` or, if it is too large, the largest whose sums stay within the
     readout's register for ``steps`` steps.
     """
-    best = rules.RULES[rule](weight, bits) if weight.any() else EXPONENT_MAX
     for exp in range(best, -EXPONENT_MAX - 1, -1):
         whole = np.rint(bias * 2.0**exp)
         if np.abs(whole).max() > loihi2.READOUT_MAX:

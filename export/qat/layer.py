@@ -1,9 +1,8 @@
 """One CE-LIF layer of quantisation-aware training: the integer scan forward, trainable.
 
 The forward pass takes the integers of :class:`export.model.network.CelifLayer`, made from the
-present float
-parameters, and runs the twin's scan on them. The backward pass goes straight through every
-rounding and takes the float recurrence's gradient at the integer states, in float units.
+present float parameters, and runs the twin's scan on them. The backward pass goes straight through
+every rounding and takes the float recurrence's gradient at the integer states, in float units.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ from training.dynamics import Params
 from training.kernels import fused, recurrent
 
 
-class Part(NamedTuple):
+class LayerTensors(NamedTuple):
     """The float tensors behind a layer's integers, for their gradients."""
 
     weight: torch.Tensor
-    """As the layer has it: a matrix, or kernels."""
+    """A matrix, or kernels, as the layer has it."""
     bias: torch.Tensor
     te: torch.Tensor
     """(row, step), of at least as many rows and steps as are used."""
     scale: float
-    """What one unit of an input is worth."""
+    """The value of one unit of an input."""
     width: float
-    """Of the surrogate gradient."""
+    """Half-width of the surrogate gradient."""
     weight_rec: torch.Tensor | None = None
-    """(to, from), of a recurrent layer."""
+    """Weights (to, from) of a recurrent layer."""
 
 
 class Rounded(torch.autograd.Function):
@@ -109,37 +108,39 @@ class _IntegerScan(torch.autograd.Function):
 
 
 def scan(
-    layer: CelifLayer, part: Part, inputs: torch.Tensor, input_max: int, runs: list[Run]
+    layer: CelifLayer, tensors: LayerTensors, inputs: torch.Tensor, input_max: int, runs: list[Run]
 ) -> torch.Tensor:
     """Spikes (batch, time, neuron) of whole-numbered ``inputs`` (batch, time, input).
 
     Parameters
     ----------
-    layer, part
+    layer, tensors
         Integers, and the tensors that they were made of.
     largest
         Largest magnitude of an input.
     runs
         Gets the states of the scan.
     """
-    sums = _sums(layer, part, inputs, exact_type(layer, input_max))
+    sums = _sums(layer, tensors, inputs, exact_type(layer, input_max))
     if layer.sum_right_shift:
         unit = 2.0**-layer.sum_right_shift
         sums = Rounded.apply(sums, torch.floor(sums.detach() * unit), unit)
-    te = part.te[: layer.rows, : inputs.shape[1]]
+    te = tensors.te[: layer.rows, : inputs.shape[1]]
     if layer.te_form.hold > 1:
         te = held(te, layer.te_form.hold)
     # A convolution's pixels share the rows of their channel.
-    te, bias = (rows.repeat_interleave(layer.positions, 0) for rows in (te, part.bias))
-    return _IntegerScan.apply(sums, part.weight_rec, bias, te.t(), layer, part.width, runs)
+    te, bias = (rows.repeat_interleave(layer.positions, 0) for rows in (te, tensors.bias))
+    return _IntegerScan.apply(sums, tensors.weight_rec, bias, te.t(), layer, tensors.width, runs)
 
 
-def _sums(layer: CelifLayer, part: Part, inputs: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def _sums(
+    layer: CelifLayer, tensors: LayerTensors, inputs: torch.Tensor, dtype: torch.dtype
+) -> torch.Tensor:
     """Exact sums of mantissas times inputs, differentiable in the weights behind them."""
     whole = torch.from_numpy(layer.weight.astype(np.float32))
-    fine = part.scale * 2.0**layer.input_exp
+    fine = tensors.scale * 2.0**layer.input_exp
     unit = torch.as_tensor(fine * scales(layer.weight_exp, layer.weight.ndim)).float()
-    weight, g = Rounded.apply(part.weight, whole, unit).to(dtype), layer.geometry
+    weight, g = Rounded.apply(tensors.weight, whole, unit).to(dtype), layer.geometry
     if g is None:
         return inputs.to(dtype) @ weight.t()
     images = inputs.to(dtype).reshape(-1, *g.input_shape)
@@ -147,7 +148,7 @@ def _sums(layer: CelifLayer, part: Part, inputs: torch.Tensor, dtype: torch.dtyp
     return made.reshape(*inputs.shape[:2], -1)
 
 
-def late(spikes: torch.Tensor, steps: np.ndarray) -> torch.Tensor:
+def delay(spikes: torch.Tensor, steps: np.ndarray) -> torch.Tensor:
     """:func:`export.model.geometry.delayed`, differentiable in the spikes (batch, time, neuron)."""
     if not steps.any():
         return spikes

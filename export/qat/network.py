@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +18,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from export.convert.float_network import Stack, network_stack, requantise_all
+from export.convert.convert import convert
+from export.convert.float_network import FloatNetwork
 from export.convert.formats import Formats
 from export.convert.from_blocks import members
+from export.convert.round import requantise
 from export.model import geometry
 from export.model.network import CelifLayer, FixedNetwork
 from export.model.trace import Trace
-from export.qat.block_parts import BlockLayers, Runner
 from export.qat.checkpoint import described, from_letters
-from export.qat.file_layers import FileLayers
-from export.qat.layer import Part, Rounded, late, scan
+from export.qat.layer import LayerTensors, Rounded, delay, scan
+from export.qat.sources import BlockLayers, FileLayers, source_of
 from export.twin.scans import Run, run_layer
 from export.twin.sums import arriving_sums
 from training import checkpoint
@@ -52,19 +53,18 @@ class QuantizedNetwork(nn.Module):
 
     @functools.cached_property
     def config(self) -> dict[str, Any] | None:
-        """What a checkpoint keeps to build this network anew; None for one of blocks."""
+        """What a checkpoint keeps to build this network again; None for one of blocks."""
         if not isinstance(self.net, Network):
             return None
         return described(self.net.config.plain(), self.formats)
 
-    def stack(self) -> Stack:
+    def floats(self) -> FloatNetwork:
         """The present values, layer by layer."""
-        net = self.net
-        return network_stack(net) if isinstance(net, Network) else net.stack(self.formats)
+        return source_of(self.net).floats(self.formats)
 
     def fixed(self) -> FixedNetwork:
         """The integers that the present parameters stand for."""
-        new = requantise_all(self.stack(), self.formats)
+        new = requantise(self.floats(), self.formats)
         return replace(new, layers=tuple(map(_same_dynamics, new.layers, self.formats.layers)))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -80,7 +80,7 @@ class QuantizedNetwork(nn.Module):
             last = fixed.layers[-1]
             shape = last.output_shape if last.geometry is not None else (last.neurons,)
             return sent.transpose(1, 2).reshape(len(sent), *shape, -1) * 2.0**-last.output_exp
-        form, linear = fixed.readout, self.net.readout
+        form, linear = fixed.readout, source_of(self.net).readout
         assert linear is not None  # or the file would have no readout
         unit = 2.0**-form.weight_exp
         weight = Rounded.apply(linear.weight, _tensor(form.weight * unit), 1.0)
@@ -118,35 +118,20 @@ class QuantizedNetwork(nn.Module):
         graded = fixed.encode(x.detach().numpy())
         h = torch.from_numpy(graded.astype(np.float32)).transpose(1, 2)
         input_max = max(map(abs, fixed.encoding.range))
-        for layer, part in zip(fixed.layers, self._parts(), strict=True):
+        source = source_of(self.net).tensors(self.formats)
+        for layer, tensors in zip(fixed.layers, source, strict=True):
             if isinstance(layer, CelifLayer):
-                assert isinstance(part, Part)
-                h = late(scan(layer, part, h, input_max, runs), layer.output_delay)
-            elif integers or part is None:
+                assert isinstance(tensors, LayerTensors)
+                h = delay(scan(layer, tensors, h, input_max, runs), layer.output_delay)
+            elif integers or tensors is None:
                 sums = arriving_sums(layer, h.detach().numpy(), input_max)
                 runs.append(run_layer(layer, sums, keep=True))
                 h = torch.from_numpy(geometry.delayed(runs[-1].spikes, layer.output_delay)).float()
             else:
-                assert not isinstance(part, Part)
-                h = part(h)
+                assert not isinstance(tensors, LayerTensors)
+                h = tensors(h)
             input_max = max(map(abs, layer.output_range))
         return h, fixed
-
-    def _parts(self) -> Iterator[Part | Runner | None]:
-        """The float tensors of every layer, or how one of SLAYER's runs."""
-        net = self.net
-        if isinstance(net, FileLayers):
-            yield from net.parts()
-        elif isinstance(net, BlockLayers):
-            yield from net.parts(self.formats)
-        else:
-            scale, width = self.formats.encoding.scale, net.config.width
-            for i, layer in enumerate(net.spiking_layers):
-                own = net.recurrent_layer(i)
-                bias = layer.bias if own is None else layer.bias + own.bias
-                feedback = None if own is None else own.weight
-                yield Part(layer.weight, bias, net.te_table, scale, width, feedback)
-                scale = 1.0
 
 
 def _tensor(values: np.ndarray) -> torch.Tensor:
@@ -189,8 +174,6 @@ def quantize(
     QuantizedNetwork
         :func:`export.to_netx` exports it with the very integers that its forward pass uses.
     """
-    from export.exporter import convert  # which imports this module, to export such networks
-
     _, fixed, _ = convert(net, calibration, Formats(**formats))
     if isinstance(net, Network):
         return QuantizedNetwork(copy.deepcopy(net), fixed)

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from export.convert.choose import choose_network
-from export.convert.float_network import Stack
-from export.convert.formats import Formats
-from export.convert.fraction_bits import Choice
-from export.convert.proposals import Proposals
-from export.convert.round import FloatLayer, LayerFormat
+from export.convert.exponents import Proposals
+from export.convert.float_network import FloatLayer, FloatNetwork
+from export.convert.formats import Choice, Formats, LayerFormat
 from export.model.input_coding import Encoding
 from export.model.network import CelifLayer
 
@@ -32,18 +30,17 @@ def float_layer(rng: np.random.Generator, size: float = 1.0, **change) -> FloatL
     return replace(values, **change)
 
 
-def stack_of(values: FloatLayer) -> Stack:
+def network_of(values: FloatLayer) -> FloatNetwork:
     """A network of that one layer."""
-    return Stack([values], None, values.te.shape[1], {})
+    return FloatNetwork([values], None, values.te.shape[1], {})
 
 
 def layer_format(
-    values: FloatLayer, scale: float, fraction_bits: int, rule: str = "max", **formats
+    values: FloatLayer, fraction_bits: int, rule: str = "max", **formats
 ) -> LayerFormat:
     """Formats by a rule that needs no data."""
-    asked = Formats(**formats).per_layer([values], readout=False)
-    proposals = Proposals(stack_of(values), asked, scale)
-    return proposals.layer_format(0, dict.fromkeys(proposals.places, rule), fraction_bits)
+    proposals = Proposals(network_of(values), Formats(**formats))
+    return proposals.layer_format(0, proposals.propose(rule), fraction_bits)
 
 
 def choose(
@@ -51,5 +48,5 @@ def choose(
 ) -> tuple[CelifLayer, Choice]:
     """Integers of one layer for whole inputs ``x`` (batch, channel, time) up to ``input_max``."""
     encoding = Encoding(values.weight.shape[1], 1.0, input_max.bit_length(), signed=False)
-    chosen = choose_network(stack_of(values), encoding, x, Formats(**formats))
-    return chosen.fixed.layers[0], chosen.choices[0]
+    fixed, choices = choose_network(network_of(values), encoding, x, Formats(**formats))
+    return fixed.layers[0], choices[0]

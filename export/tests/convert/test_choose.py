@@ -11,10 +11,10 @@ import torch
 from export import FixedNetwork, Formats, loihi2
 from export.checks import ModelError
 from export.convert import fraction_bits
+from export.convert.choose import float_outputs, outputs
+from export.convert.convert import convert
 from export.convert.formats import RULES
-from export.convert.measuring import float_outputs, outputs
 from export.convert.round import integer_layer
-from export.exporter import convert
 from export.proof.intervals import worst_case
 from export.tests.floats import choose, float_layer, layer_format
 from training import Network
@@ -26,7 +26,7 @@ def test_fraction_bits_are_the_most_that_are_proven_safe(rng):
     assert choice.proven
     assert 12 <= choice.fraction_bits == layer.fraction_bits < 16
     assert choice.largest_state == max(worst_case(layer, 0, 1)) <= loihi2.STATE_MAX
-    more = integer_layer(values, 1.0, layer_format(values, 1.0, choice.fraction_bits + 1, "mse"))
+    more = integer_layer(values, layer_format(values, choice.fraction_bits + 1, "mse"))
     assert not worst_case(more, 0, 1).safe
 
 
@@ -70,8 +70,8 @@ def test_error_at_every_number_of_bits_is_passed_on(rng):
 def test_table_beyond_its_bits_is_named(rng):
     values = float_layer(rng, te=np.full((4, 6), 7.5))
     with pytest.raises(ModelError, match=r"te: expected \|TE\| up to 7 for 4 bits, got 7\.5"):
-        layer_format(values, 1.0, 10, te_bits=4)
-    assert layer_format(float_layer(rng, te=np.full((4, 6), 7.49)), 1.0, 10, te_bits=4).te_exp == 0
+        layer_format(values, 10, te_bits=4)
+    assert layer_format(float_layer(rng, te=np.full((4, 6), 7.49)), 10, te_bits=4).te_exp == 0
 
 
 def test_unproven_layer_says_which_bound_and_what_to_change(rng):
@@ -109,9 +109,9 @@ def network() -> Network:
 
 
 def output_error(net, x, **formats) -> tuple[float, FixedNetwork]:
-    stack, fixed, _ = convert(net, x, Formats(**formats))
+    floats, fixed, _ = convert(net, x, Formats(**formats))
     graded = fixed.encode(x.numpy())
-    wanted = float_outputs(stack.layers, stack.readout, fixed.encoding, graded)
+    wanted = float_outputs(floats.with_input_scale(fixed.encoding.scale), fixed.encoding, graded)
     return float(np.square(outputs(fixed, graded) - wanted).mean()), fixed
 
 
@@ -128,9 +128,9 @@ def test_best_rule_is_no_worse_than_where_it_starts_from(network, per_channel):
 def test_measured_float_outputs_are_the_networks(network):
     x = torch.rand(5, 2, 24, generator=torch.Generator().manual_seed(1))
     x = (x * 15).round() / 15  # what the encoding can hold
-    stack, fixed, _ = convert(network, x, Formats())
+    floats, fixed, _ = convert(network, x, Formats())
     graded = fixed.encode(x.numpy())
-    found = float_outputs(stack.layers, stack.readout, fixed.encoding, graded)
+    found = float_outputs(floats.with_input_scale(fixed.encoding.scale), fixed.encoding, graded)
     with torch.no_grad():
         expected = network(x).numpy()
     # Inputs are scaled in the weights here and in the samples there: spikes may differ by one.

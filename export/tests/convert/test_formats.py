@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from export import Formats, ModelError
+from export.convert.float_network import FloatNetwork
 from export.model.te import Table
-from export.tests.floats import float_layer
+from export.tests.floats import float_layer, network_of
 
 REFUSED = {
     "weight-bits": ({"weight_bits": 9}, r"weight_bits: expected 2\.\.8, got 9"),
@@ -29,43 +30,48 @@ def test_format_out_of_range_is_refused(change, message):
         Formats(**change)
 
 
+def two_layers(rng: np.random.Generator) -> FloatNetwork:
+    """Two layers and a readout."""
+    readout = rng.normal(0, 1, (2, 4)), np.zeros(2)
+    return FloatNetwork([float_layer(rng)] * 2, readout, 6, {})
+
+
 def test_one_number_is_for_all_and_the_readout(rng):
-    asked = Formats(weight_bits=5, te_bits=3).per_layer([float_layer(rng)] * 2, readout=True)
-    assert [(ask.weight_bits, ask.te_bits) for ask in asked.layers] == [(5, 3), (5, 3)]
-    assert asked.readout_bits == 5
+    *asked, readout = Formats(weight_bits=5, te_bits=3).per_layer(two_layers(rng))
+    assert [(each.weight_bits, each.te_bits) for each in asked] == [(5, 3), (5, 3)]
+    assert readout.weight_bits == 5
 
 
 def test_numbers_of_their_own_are_taken_in_order(rng):
     formats = Formats(weight_bits=(4, 6, 8), te_bits=[2, 16], fraction_bits=np.array([12, 9]))
-    asked = formats.per_layer([float_layer(rng)] * 2, readout=True)
-    found = [(ask.weight_bits, ask.te_bits, ask.fraction_bits) for ask in asked.layers]
+    *asked, readout = formats.per_layer(two_layers(rng))
+    found = [(each.weight_bits, each.te_bits, each.fraction_bits) for each in asked]
     assert found == [(4, 2, 12), (6, 16, 9)]
-    assert asked.readout_bits == 8
+    assert readout.weight_bits == 8
 
 
 @pytest.mark.parametrize("bits", [(4, 4), (4, 4, 4, 4)], ids=len)
 def test_wrong_number_of_numbers_is_refused(rng, bits):
     message = rf"weight_bits: expected one number, or one for each of 2 .* readout, got {len(bits)}"
     with pytest.raises(ModelError, match=message):
-        Formats(weight_bits=bits).per_layer([float_layer(rng)] * 2, readout=True)
+        Formats(weight_bits=bits).per_layer(two_layers(rng))
 
 
 def test_block_keeps_its_own_bits(rng):
-    asked = Formats(weight_bits=4).per_layer([float_layer(rng, weight_bits=7)], readout=False)
-    assert asked.layers[0].weight_bits == 7
+    (asked,) = Formats(weight_bits=4).per_layer(network_of(float_layer(rng, weight_bits=7)))
+    assert asked.weight_bits == 7
 
 
 def test_cosine_is_generated_unless_a_table_is_asked_for(rng):
     wave = float_layer(rng, turns=np.full(4, 0.1))
-    assert Formats().per_layer([wave], False).layers[0].te_form is None
-    held = Formats(te_encoding="table", te_hold=3).per_layer([wave], False)
-    assert held.layers[0].te_form == Table(hold=3)
+    assert Formats().te_form(wave) is None
+    assert Formats(te_encoding="table", te_hold=3).te_form(wave) == Table(hold=3)
     with pytest.raises(ModelError, match=r"te_hold: expected 1 for a generated cosine, got 2; or"):
-        Formats(te_hold=2).per_layer([wave], False)
+        Formats(te_hold=2).te_form(wave)
 
 
 def test_packed_needs_few_bits_and_cosine_a_cosine(rng):
     with pytest.raises(ModelError, match=r"layer 0 te_bits: expected 2\.\.4 with te_encoding='pac"):
-        Formats(te_encoding="packed").per_layer([float_layer(rng)], False)
+        Formats(te_encoding="packed").te_form(float_layer(rng))
     with pytest.raises(ModelError, match=r"expected table or packed for a learnt table, got cosin"):
-        Formats(te_encoding="cosine").per_layer([float_layer(rng)], False)
+        Formats(te_encoding="cosine").te_form(float_layer(rng))

@@ -171,3 +171,11 @@ def test_convolutions_without_data_ask_for_some(path):
 
     with pytest.raises(ModelError, match="run a forward pass, or pass calibration data"):
         to_netx(Images(), path)
+
+
+def test_hook_that_changes_what_passes_is_refused(path, x):
+    torch.manual_seed(0)
+    net = Network(6, (12, 8), 3, STEPS)
+    net.layers[1].register_forward_hook(lambda module, inputs, output: 2 * output)
+    with pytest.raises(ModelError, match=r"Network\.forward computes another network"):
+        to_netx(net, path, calibration=x)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from export import loihi2
 from export.checks import ModelError
 from export.convert import round as quantization
+from export.convert.exponents import by_max
+from export.convert.float_network import require_finite
 from export.convert.round import choose_encoding, integer_layer
 from export.tests.floats import float_layer, layer_format
 from export.tests.strategies import hypothesis_settings, seeds
@@ -25,9 +27,9 @@ from training.slayer.mantissa import EXPONENT_MAX
     fraction_bits=st.integers(0, 16),
 )
 def test_every_value_is_within_half_a_unit(seed, size, scale, weight_bits, fraction_bits):
-    values = float_layer(np.random.default_rng(seed), size)
-    form = layer_format(values, scale, fraction_bits, weight_bits=weight_bits)
-    layer = integer_layer(values, scale, form)
+    values = float_layer(np.random.default_rng(seed), size, input_scale=scale)
+    form = layer_format(values, fraction_bits, weight_bits=weight_bits)
+    layer = integer_layer(values, form)
     for found, unit, floats in (
         (layer.weight, 2.0**-layer.weight_exp / scale, values.weight),
         (layer.te, 2.0**-layer.te_exp, values.te),
@@ -44,7 +46,7 @@ def test_every_value_is_within_half_a_unit(seed, size, scale, weight_bits, fract
 @given(seed=seeds, size=st.floats(1e-6, 50), bits=st.integers(2, 8), fraction=st.integers(0, 16))
 def test_weights_use_all_their_bits_unless_the_register_has_fewer(seed, size, bits, fraction):
     values = float_layer(np.random.default_rng(seed), size, bias=np.zeros(4))
-    layer = integer_layer(values, 1.0, layer_format(values, 1.0, fraction, weight_bits=bits))
+    layer = integer_layer(values, layer_format(values, fraction, weight_bits=bits))
     limit = (1 << (bits - 1)) - 1
     assert np.abs(layer.weight).max() <= limit
     assert layer.weight_exp == fraction or np.abs(layer.weight).max() > limit / 2
@@ -60,7 +62,7 @@ def test_weights_use_all_their_bits_unless_the_register_has_fewer(seed, size, bi
 )
 def test_bias_has_the_smallest_exponent_that_holds_it(rng, bias, mantissa, exponent):
     values = float_layer(rng, bias=np.array([bias, 0, 0, 0]) / 2**10)
-    layer = integer_layer(values, 1.0, layer_format(values, 1.0, 10))
+    layer = integer_layer(values, layer_format(values, 10))
     assert (layer.bias_mant[0], layer.bias_exp) == (mantissa, exponent)
 
 
@@ -68,14 +70,14 @@ def test_bias_has_the_smallest_exponent_that_holds_it(rng, bias, mantissa, expon
 def test_bias_beyond_thirteen_bits_is_named(rng, bias):
     values = float_layer(rng, bias=np.full(4, bias / 2**10))
     with pytest.raises(ModelError, match=r"layer 0 bias: expected \|b\| within 13 bits « 7 at 10"):
-        layer_format(values, 1.0, 10)
+        layer_format(values, 10)
 
 
 def test_bias_is_rounded_once(rng):
     # In units of 4: 2049.49995, 4095, 4.50005. Rounded to whole numbers first, the first and the
     # last would be halves, and go to the even side, which is the wrong one.
     values = float_layer(rng, bias=np.array([8197.9998, 4095 * 4, 18.0002, 0]))
-    layer = integer_layer(values, 1.0, layer_format(values, 1.0, 0))
+    layer = integer_layer(values, layer_format(values, 0))
     assert layer.bias_exp == 2
     assert layer.bias_mant.tolist() == [2049, 4095, 5, 0]
 
@@ -84,13 +86,13 @@ def test_bias_is_rounded_once(rng):
 def test_decay_that_rounds_to_one_is_named(rng, name):
     values = float_layer(rng, **{name: 0.9999})
     with pytest.raises(ModelError, match=rf"layer 0 {name}: expected 0 up to 0.99988, got 0.9999"):
-        integer_layer(values, 1.0, layer_format(values, 1.0, 10))
+        integer_layer(values, layer_format(values, 10))
 
 
 def test_weight_beyond_eight_bits_is_named(rng):
     values = float_layer(rng, weight=np.full((4, 3), 4e4))
     with pytest.raises(ModelError, match=r"layer 0 weight: expected \|w\| up to 32512, got 40000"):
-        layer_format(values, 1.0, 10)
+        layer_format(values, 10)
 
 
 GRIDS = {
@@ -144,7 +146,7 @@ def test_number_that_is_none_is_named_with_its_place():
     values[1, 2] = values[1, 0] = np.nan
     message = r"net w: expected finite numbers, got nan at \(1, 0\) and 1 more; look at it"
     with pytest.raises(ModelError, match=message):
-        quantization.require_finite("net", "w", values, "look at it")
+        require_finite("net", "w", values, "look at it")
 
 
 @hypothesis_settings
@@ -158,7 +160,8 @@ def test_number_that_is_none_is_named_with_its_place():
 def test_readout_fits_its_register_and_uses_it(seed, size, bias_size, bits, steps):
     rng = np.random.default_rng(seed)
     weight, bias = rng.normal(0, size, (3, 20)), rng.normal(0, bias_size, 3)
-    readout = quantization.integer_readout("layer 1", weight, bias, 2, bits, steps)
+    best = by_max(weight, bits) if weight.any() else EXPONENT_MAX
+    readout = quantization.integer_readout("layer 1", weight, bias, 2, bits, steps, best)
     assert readout.worst_case(steps) <= loihi2.READOUT_MAX
     unit = 2.0**-readout.weight_exp
     assert np.abs(readout.weight * unit - weight).max() <= unit / 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export.convert import rules
+from export.convert import exponents
 from export.convert.round import mantissas, scales
 from export.tests.strategies import hypothesis_settings, seeds
 from training.slayer.mantissa import mantissa_max
@@ -22,7 +22,7 @@ def error(values: np.ndarray, exp: int | np.ndarray, bits: int) -> float:
 def test_least_mean_square_is_the_least_of_all_exponents(seed, bits, size, heavy):
     rng = np.random.default_rng(seed)
     values = (rng.standard_t(2, (6, 9)) if heavy else rng.normal(0, 1, (6, 9))) * size
-    found = error(values, rules.by_mse(values, bits), bits)
+    found = error(values, exponents.by_mse(values, bits), bits)
     assert found == min(error(values, e, bits) for e in range(-12, 32))
 
 
@@ -30,26 +30,26 @@ def test_least_mean_square_is_the_least_of_all_exponents(seed, bits, size, heavy
 @given(seed=seeds, bits=st.integers(2, 16), size=st.floats(1e-4, 10))
 def test_maximum_clips_nothing_and_is_the_largest_that_does_not(seed, bits, size):
     values = np.random.default_rng(seed).normal(0, size, (6, 9))
-    exp, limit = rules.by_max(values, bits), mantissa_max(bits)
+    exp, limit = exponents.by_max(values, bits), mantissa_max(bits)
     assert np.abs(np.rint(values * 2.0**exp)).max() <= limit
     assert exp == 31 or np.abs(np.rint(values * 2.0 ** (exp + 1))).max() > limit
 
 
 def test_percentile_clips_the_few_largest():
     values = np.concatenate([np.full(995, 0.9), np.full(5, 30.0)])
-    assert rules.by_max(values, 8) == 2
-    assert rules.by_percentile(values, 8) == 7
-    assert rules.by_percentile(np.array([0.0] * 995 + [30.0] * 5), 8) == 2, "all that there is"
+    assert exponents.by_max(values, 8) == 2
+    assert exponents.by_percentile(values, 8) == 7
+    assert exponents.by_percentile(np.array([0.0] * 995 + [30.0] * 5), 8) == 2, "all that there is"
 
 
 def test_rows_have_exponents_of_their_own():
     rows = np.array([[1.0, 0.5], [0.1, -0.2], [0.0, 0.0]])
-    each = rules.exponents(rows, 8, "max", per_channel=True)
+    each = exponents.exponents(rows, 8, "max", per_channel=True)
     np.testing.assert_array_equal(each, [6, 9, 0])
-    assert rules.exponents(rows, 8, "max", per_channel=False) == 6
+    assert exponents.exponents(rows, 8, "max", per_channel=False) == 6
     assert error(rows, each, 8) <= error(rows, 6, 8)
 
 
-@pytest.mark.parametrize("rule", rules.RULES)
+@pytest.mark.parametrize("rule", exponents.RULES)
 def test_every_rule_takes_zeros(rule):
-    assert rules.exponents(np.zeros((2, 3)), 4, rule, per_channel=False) == 0
+    assert exponents.exponents(np.zeros((2, 3)), 4, rule, per_channel=False) == 0
