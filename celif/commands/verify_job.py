@@ -105,7 +105,7 @@ def climb_recorded(refractory: bool) -> Verification:
 
 def end(result: Verification, target: str | None, strict: bool) -> None:
     """Exit with the code that the verification deserves."""
-    if result.differs or (strict and result.alarms):
+    if result.failed or (strict and result.alarms):
         raise typer.Exit(exits.DIFFERENCE)
     # A user who names targets leaves the others out on purpose; those named must have run.
     if not result.equal or not (target or result.complete):

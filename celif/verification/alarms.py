@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from celif.verification.gap import Gap, LayerGap
+from export.model.input_coding import Encoding
 
 RATE_MOVED = 0.1
 """A layer's firing rate may move by this share of itself …"""
@@ -19,6 +22,19 @@ ALWAYS = 0.99
 """A layer that fires in a larger share of neuron steps than this carries no information."""
 
 
+LARGEST_FALL = 0.02
+"""A fall of the accuracy by more than this share of the samples fails the verification …"""
+
+FALL_DEVIATIONS = 2
+"""… if it is more than this many standard deviations of what chance would change."""
+
+CLIPPED = 0.01
+"""Share of input values that may lie beyond the largest graded spike."""
+
+LEAST_RANGE = 1 / 16
+"""Share of the input range that the largest samples should reach."""
+
+
 @dataclass(frozen=True)
 class Alarm:
     """Something to look at; ``layer`` is None if it concerns the whole network."""
@@ -26,15 +42,20 @@ class Alarm:
     kind: str
     layer: int | None
     message: str
+    fails: bool = False
+    """Whether the verification fails, even where all integers are equal."""
 
     def __str__(self) -> str:
         where = "network" if self.layer is None else f"layer {self.layer}"
         return f"{where} {self.kind}: {self.message}"
 
 
-def alarms(gap: Gap) -> tuple[Alarm, ...]:
-    """Find everything suspicious in a measured gap, in the order of the layers."""
-    found = [alarm for layer in gap.layers for alarm in _of_layer(layer)]
+def alarms(gap: Gap, inputs: Alarm | None = None) -> tuple[Alarm, ...]:
+    """Find everything suspicious in a measured gap: the likely cause first, then by layer."""
+    found = [] if inputs is None else [inputs]
+    if (fall := _fall(gap, inputs)) is not None:
+        found.append(fall)
+    found += [alarm for layer in gap.layers for alarm in _of_layer(layer)]
     if gap.prediction_agreement < LEAST_AGREEMENT:
         changed = round((1 - gap.prediction_agreement) * gap.samples)
         found.append(
@@ -47,6 +68,53 @@ def alarms(gap: Gap) -> tuple[Alarm, ...]:
             )
         )
     return tuple(found)
+
+
+def _fall(gap: Gap, inputs: Alarm | None) -> Alarm | None:
+    """Judge the accuracy: chance moves samples both ways, a broken export only one."""
+    fell = gap.lost - gap.gained
+    chance = FALL_DEVIATIONS * (gap.lost + gap.gained) ** 0.5
+    if fell <= LARGEST_FALL * gap.samples or fell <= chance:
+        return None
+    remedy = "the inputs are the likely cause, see above"
+    if inputs is None:
+        remedy = "export with more bits, or fine-tune with celif finetune"
+    return Alarm(
+        "accuracy",
+        None,
+        f"it fell from {gap.accuracy_float:.2%} in float to {gap.accuracy_fixed:.2%} in integers; "
+        f"{remedy}",
+        fails=True,
+    )
+
+
+def input_alarm(x: np.ndarray, encoding: Encoding) -> Alarm | None:
+    """Compare float samples with the range that a file was calibrated for."""
+    low, high = (bound * encoding.scale for bound in encoding.range)
+    largest = float(np.abs(x).max())
+    if largest == 0:
+        return Alarm("inputs", None, "every sample is zero; check how the samples were read")
+    half = encoding.scale / 2
+    clipped = float(((x < low - half) | (x > high + half)).mean())
+    remedy = "export with calibration samples that are scaled like these"
+    ranged = (
+        f"they reach from {float(x.min()):.4g} to {float(x.max()):.4g}, the file was calibrated"
+    )
+    if clipped > CLIPPED:
+        return Alarm(
+            "inputs",
+            None,
+            f"{clipped:.1%} of the input values are clipped: {ranged} for {low:.4g} to {high:.4g}; "
+            f"{remedy}",
+        )
+    if largest < LEAST_RANGE * high:
+        return Alarm(
+            "inputs",
+            None,
+            f"the samples use {largest / high:.2%} of the input range: {ranged} for {low:.4g} to "
+            f"{high:.4g}; {remedy}",
+        )
+    return None
 
 
 def _of_layer(gap: LayerGap) -> list[Alarm]:

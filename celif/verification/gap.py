@@ -46,6 +46,10 @@ class Gap:
     accuracy_float: float | None
     accuracy_fixed: float | None
     layers: tuple[LayerGap, ...]
+    lost: int = 0
+    """Samples that are classified rightly in float and wrongly in integers."""
+    gained: int = 0
+    """Samples that are classified wrongly in float and rightly in integers."""
     otherwise: str | None = None
     """How ``net(x)`` differs from the layers in a row that the file holds; None if it does not."""
 
@@ -142,12 +146,18 @@ def measure_gap(
         floats.append(run.logits.argmax(1))
         integers.append(trace.predictions)
     ours, theirs = np.concatenate(floats), np.concatenate(integers)
+    lost = gained = 0
+    if labels is not None:
+        lost = int(((ours == labels) & (theirs != labels)).sum())
+        gained = int(((ours != labels) & (theirs == labels)).sum())
     return Gap(
         samples=len(samples),
         prediction_agreement=float((ours == theirs).mean()),
         accuracy_float=None if labels is None else float((ours == labels).mean()),
         accuracy_fixed=None if labels is None else float((theirs == labels).mean()),
         layers=tuple(tally.result() for tally in tallies),
+        lost=lost,
+        gained=gained,
         otherwise=otherwise,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from celif.verification.alarms import Alarm, alarms
+from celif.verification.alarms import Alarm, alarms, input_alarm
 from celif.verification.file_check import Provenance, examine
 from celif.verification.float_run import Source
 from celif.verification.gap import Gap, measure_gap
@@ -55,6 +55,11 @@ class Verification:
         return ran and not self.differs
 
     @property
+    def failed(self) -> bool:
+        """Whether something differs, or the accuracy fell although all integers are equal."""
+        return self.differs or any(alarm.fails for alarm in self.alarms)
+
+    @property
     def complete(self) -> bool:
         """Whether every rung below the chip ran that applies to the network."""
         below = [result for result in self.rungs if result.rung < ladder.CHIP]
@@ -67,6 +72,7 @@ class Verification:
         )
         return {
             "equal": self.equal,
+            "failed": self.failed,
             "complete": self.complete,
             "source": source,
             "rungs": [result.to_dict() for result in self.rungs],
@@ -128,7 +134,8 @@ def verify(
     source = examine(fixed, net, samples[:lava_samples], graded[:lava_samples])
     labels = None if y is None else np.asarray(y)
     gap = measure_gap(fixed, net, samples, graded, labels)
-    return Verification(rungs, source, gap, alarms(gap))
+    inputs = None if values.dtype.kind != "f" else input_alarm(values, fixed.encoding)
+    return Verification(rungs, source, gap, alarms(gap, inputs))
 
 
 def as_floats(fixed: FixedNetwork, x: np.ndarray) -> np.ndarray:

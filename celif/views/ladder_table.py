@@ -8,7 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from celif.console import results, say, warn
+from celif.console import fail, results, say, warn
 from celif.verification.alarms import LEAST_AGREEMENT
 from celif.verification.file_check import COMPARED
 from celif.verification.gap import Gap
@@ -67,7 +67,23 @@ def show_verification(result: Verification) -> None:
     if result.gap is not None:
         show_gap(result.gap)
     for alarm in result.alarms:
-        warn(str(alarm))
+        (fail if alarm.fails else warn)(str(alarm))
+    show_verdict(result)
+
+
+def show_verdict(result: Verification) -> None:
+    """Print the verdict in one line: what a reader who reads one line should know."""
+    if result.differs:
+        line = "[bold red]FAILED[/]: something that must be equal differs, see above"
+    elif result.failed:
+        line = "[bold red]FAILED[/]: all integers are equal, but the accuracy fell, see above"
+    elif not result.equal:
+        line = "[yellow]incomplete[/]: nothing differs, but a rung that was asked for did not run"
+    elif result.alarms:
+        line = f"[yellow]passed[/], with {len(result.alarms)} alarm(s)"
+    else:
+        line = "[green]passed[/]"
+    results.print(f"verdict: {line}")
 
 
 def show_difference(first: Difference, sides: tuple[str, ...]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from celif.verification.alarms import alarms
+from celif.verification.alarms import alarms, input_alarm
 from celif.verification.gap import Gap, LayerGap
+from export.model.input_coding import Encoding
 
 FINE = LayerGap(
     layer=1,
@@ -69,3 +71,35 @@ def test_changed_predictions_are_counted() -> None:
     (alarm,) = alarms(gap(agreement=0.985))
     assert alarm.layer is None
     assert "3 of 200 samples" in str(alarm)
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "fails"),
+    [(5, 0, True), (4, 0, False), (20, 15, False), (60, 20, True), (0, 9, False)],
+    ids=["five", "four", "both-ways", "many", "better"],
+)
+def test_fall_of_the_accuracy_beyond_chance_fails(lost: int, gained: int, fails: bool) -> None:
+    fixed = 0.9 - (lost - gained) / 200
+    measured = replace(gap(), accuracy_float=0.9, accuracy_fixed=fixed, lost=lost, gained=gained)
+    found = [alarm for alarm in alarms(measured) if alarm.fails]
+    assert [alarm.kind for alarm in found] == (["accuracy"] if fails else [])
+
+
+UNIT = Encoding(channels=1, scale=1 / 255, bits=8, signed=False)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.0, None),
+        (255.0, "of the input values are clipped: they reach from 0 to 255"),
+        (1 / 255, "the samples use 0.39% of the input range"),
+        (0.0, "every sample is zero"),
+    ],
+    ids=["right", "too-large", "too-small", "zero"],
+)
+def test_samples_of_another_scale_are_noticed(factor: float, words: str | None) -> None:
+    x = np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 1, 64) * factor
+    found = input_alarm(x, UNIT)
+    assert (found is None) == (words is None)
+    assert words is None or words in str(found)
