@@ -40,7 +40,8 @@ def fit(
     calibration: Annotated[
         bool,
         typer.Option(
-            "--calibration", help="Compare our counts with tables of Intel's compiler, and stop."
+            "--calibration",
+            help="Compare our model with published tables and measurements, and stop.",
         ),
     ] = False,
     as_json: Json = False,
@@ -88,9 +89,12 @@ def fit(
 
 
 def _calibrate(as_json: bool) -> None:
-    from celif.views.calibration_table import show_calibration
+    from celif.views.calibration_table import show_calibration, show_measured
     from export.fit.calibration import calibration
+    from export.fit.energy.measured import MEASUREMENTS
 
     rows = calibration()
     show_calibration(rows)
-    answer({"rows": [row.to_dict() for row in rows]}, as_json)
+    show_measured(MEASUREMENTS)
+    measured = [one.to_dict() for one in MEASUREMENTS]
+    answer({"rows": [row.to_dict() for row in rows], "measured": measured}, as_json)

@@ -1,4 +1,4 @@
-"""``celif fit --calibration`` on a terminal: our counts and those that the compiler printed."""
+"""``celif fit --calibration`` on a terminal: our counts next to what others printed or measured."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.table import Table
 from celif.console import results, say
 from celif.views.fit_table import prose
 from export.fit.calibration import TOLERANCE, Comparison
+from export.fit.energy.measured import UNCOUNTED, Measurement
 
 _HEADINGS = ("layer", "w", "synapses", "Total", "printed", "residual", "cores", "")
 
@@ -56,4 +57,21 @@ def show_calibration(rows: Sequence[Comparison]) -> None:
             differing = ", ".join(name.replace("_", " ") for name in one.differing)
             what = f" ({differing})" if differing else ""
             prose(f"- {one.row.network}, {one.row.layer.name}{what}: {one.row.note}")
+
+
+def show_measured(measured: Sequence[Measurement]) -> None:
+    """Print published measurements of a step with what our model makes of the same networks."""
     say("")
+    say("energy and time of a step, measured and by our model:")
+    for one in measured:
+        said = one.to_dict()
+        nj, us = said["model"]["step_nj"], said["model"]["step_us"]
+        low, high = (f"{rate:.0%}" for rate in said["model"]["rates"])
+        prose(
+            f"- {one.name} on {one.chip}: {one.dynamic_nj:,.0f} nJ measured, {nj[0]:,.0f} to "
+            f"{nj[1]:,.0f} by the model; {one.step_us:,.1f} µs measured, {us[0]:,.1f} to "
+            f"{us[1]:,.1f} by the model ({one.about}; {one.source})"
+        )
+    prose(f"The model is given rates of {low} to {high}, as none are published.")
+    for text in UNCOUNTED:
+        prose(f"- without counts: {text}")

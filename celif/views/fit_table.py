@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from inspect import signature
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -113,18 +114,45 @@ def _show_estimate(estimate: Estimate, chip: Chip) -> None:
             str(layer.instructions),
         )
     results.print(table)
-    prose(
-        f"energy: {estimate.step_nj:,.1f} nJ a step ({estimate.synop_nj:,.1f} synapses, "
-        f"{estimate.update_nj:,.1f} neurons), {estimate.sample_uj:,.1f} µJ a sample"
-    )
-    prose(f"time: {estimate.step_us:,.2f} µs a step, {estimate.sample_ms:,.2f} ms a sample")
+    prices = _table("prices", "synapses", "updates", "spikes", "energy", "busiest core", "time")
+    for one in estimate.priced:
+        prices.add_row(
+            one.prices,
+            f"{one.synop_nj:,.1f}",
+            f"{one.update_nj:,.1f}",
+            f"{one.spike_nj:,.1f}",
+            f"{one.step_nj:,.1f} nJ",
+            f"{one.busy_us:,.2f}",
+            f"{one.step_us:,.2f} µs",
+        )
+    results.print(prices)
+    say(f"energy: {_span(estimate.step_nj)} nJ a step, {_span(estimate.sample_uj)} µJ a sample")
+    say(f"time: {_span(estimate.step_us)} µs a step, {_span(estimate.sample_ms)} ms a sample")
     alone = f"{estimate.arithmetic_nj:,.1f} nJ a step"
     prose(f"arithmetic alone, in 45 nm, as the CE-LIF paper counts it: {alone}")
     prose(
-        f"assumed: {chip.rate('synop_pj'):g} pJ and {chip.rate('synop_ns'):g} ns a synaptic "
-        f"operation, {chip.rate('update_pj'):g} pJ and {chip.rate('update_ns'):g} ns a LIF update, "
-        f"scaled by instructions, {chip.rate('barrier_ns'):g} ns to synchronise a step; messages, "
-        "I/O and static power are free"
+        "assumed: Loihi 1 by Davies and as SANA-FE was calibrated, and scaled by Intel's factors "
+        f"for Loihi 2 ({chip.rate('loihi2_synop_speed'):g}, {chip.rate('loihi2_update_speed'):g} "
+        f"and {chip.rate('loihi2_spike_speed'):g} times faster; energies unscaled); updates by "
+        "instructions; I/O, processors and static power are free (--calibration compares with "
+        "measurements)"
+    )
+
+
+def _span(ends: tuple[float, float]) -> str:
+    """A range with three digits."""
+    low, high = (f"{end:,.3g}" if end < 1000 else f"{end:,.0f}" for end in ends)
+    return f"{low} to {high}"
+
+
+def _show_metrics(metrics: Mapping[str, Any]) -> None:
+    operations = metrics["synaptic_operations"]
+    prose(
+        f"NeuroBench: footprint {metrics['footprint']:,} bytes, connection sparsity "
+        f"{metrics['connection_sparsity']:.1%}, activation sparsity "
+        f"{metrics['activation_sparsity']:.1%}, synaptic operations a sample "
+        f"{operations['Effective_ACs']:,.0f} ACs, {operations['Effective_MACs']:,.0f} MACs of "
+        f"{operations['Dense']:,.0f}, membrane updates {metrics['membrane_updates']:,.0f}"
     )
 
 
@@ -186,6 +214,8 @@ def show(name: str, result: Fit) -> None:
         _show_readings(result)
         if result.estimate is not None:
             _show_estimate(result.estimate, result.chip)
+            if result.metrics is not None:
+                _show_metrics(result.metrics)
         else:
             say("energy and time: count operations on samples, with --task or --input")
     unsure = [n for n, f in result.chip.figures.items() if f.sure in ("conflicting", "assumed")]

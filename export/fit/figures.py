@@ -9,6 +9,17 @@ _BRIEF = "Intel's Loihi 2 brief of 2021, as two independent notes quote its tabl
 _TABLES = "tables that Intel's compiler printed, in lava-dl's netx notebooks"
 _HALA = "eenewseurope.com, Hala Point: 140,544 cores on 1,152 chips, so 122 of 128 a chip"
 _DAVIES = "Davies et al., IEEE Micro 38(1), 2018, Loihi 1 (14 nm), as others quote it"
+_SANA = "SANA-FE, arch/loihi.yaml: its calibration to a Loihi 1"
+_FASTER = "Intel's statement of 2021, partly from before the chip was made, as a note quotes it"
+
+
+def _prices(source: str, sure: str, **prices: tuple[float, str]) -> dict[str, Figure]:
+    """Figures of one source that need not be whole."""
+    return {
+        name: Figure(value, about, source, sure, whole=False, least=1 if "speed" in name else 0)
+        for name, (value, about) in prices.items()
+    }
+
 
 _FIGURES = {
     "cores": Figure(
@@ -131,10 +142,42 @@ _FIGURES = {
     ),
     "barrier_ns": Figure(
         465,
-        "nanoseconds to synchronise a chip at the end of a time step",
+        "nanoseconds to synchronise a whole chip at the end of a time step",
         f"{_DAVIES}: 113 to 465 by size",
         "other chip",
         whole=False,
+    ),
+    "barrier_ns_min": Figure(
+        113, "nanoseconds to synchronise one core", _DAVIES, "other chip", whole=False
+    ),
+    "hop_pj": Figure(
+        4.0,
+        "picojoules to carry a message from a core to the next",
+        f"{_DAVIES}: 3.0 to 4.2 by direction",
+        "other chip",
+        whole=False,
+    ),
+    **_prices(
+        _SANA,
+        "other chip",
+        sana_synop_pj=(35.5, "picojoules a synaptic operation of a dense layer"),
+        sana_synop_ns=(3.8, "nanoseconds a synaptic operation of a dense layer"),
+        sana_update_pj=(72.8, "picojoules a neuron update: access 51.2, update 21.6"),
+        sana_update_ns=(9.7, "nanoseconds a neuron update: access 6.0, update 3.7"),
+        sana_spike_pj=(69.3, "picojoules to make a spike"),
+        sana_spike_ns=(30, "nanoseconds to make a spike"),
+        sana_message_pj=(111, "picojoules to send a spike to a core"),
+        sana_message_ns=(5.1, "nanoseconds to send a spike to a core"),
+        sana_receive_ns=(16, "nanoseconds to receive a spike"),
+        sana_sync_ns=(1800, "nanoseconds to synchronise a whole chip"),
+        sana_sync_ns_min=(600, "nanoseconds to synchronise one core"),
+    ),
+    **_prices(
+        _FASTER,
+        "single",
+        loihi2_synop_speed=(5, "times faster than Loihi 1 at synaptic operations"),
+        loihi2_update_speed=(2, "times faster than Loihi 1 at neuron updates"),
+        loihi2_spike_speed=(10, "times faster than Loihi 1 at making spikes"),
     ),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from export.fit.chip import Chip
 from export.fit.demand import Demand, demands
-from export.fit.energy import Estimate, count, estimate
+from export.fit.energy import Estimate, count, estimate, neurobench
 from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, Placement, Shortage, place
 from export.fit.remedies import Remedy, remedies
@@ -32,6 +32,8 @@ class Fit:
     shortages: tuple[Shortage, ...]
     remedies: tuple[Remedy, ...]
     estimate: Estimate | None = None
+    metrics: dict[str, Any] | None = None
+    """NeuroBench's, if there were samples."""
 
     @property
     def fits(self) -> bool:
@@ -64,6 +66,7 @@ class Fit:
             "shortages": [vars(shortage) for shortage in self.shortages],
             "remedies": [remedy.to_dict() for remedy in self.remedies],
             "estimate": None if self.estimate is None else self.estimate.to_dict(),
+            "neurobench": self.metrics,
         }
 
 
@@ -87,8 +90,9 @@ def fit(net: FixedNetwork, chip: Chip = CHIP, chips: int = 1, x: np.ndarray | No
     except DoesNotFit as error:
         found = remedies(layers, chip, chips, error.shortages)
         return Fit(chip, chips, layers, None, error.shortages, tuple(found))
-    energy = None
+    energy = metrics = None
     if x is not None:
-        activity = count(net, x, simulate(net, x, trace=True))
-        energy = estimate(net, placement, activity, x.shape[2])
-    return Fit(chip, chips, layers, placement, (), (), energy)
+        trace = simulate(net, x, trace=True)
+        energy = estimate(net, placement, count(net, x, trace), x.shape[2])
+        metrics = neurobench(net, x, trace)
+    return Fit(chip, chips, layers, placement, (), (), energy, metrics)

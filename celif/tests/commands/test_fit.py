@@ -63,7 +63,9 @@ def test_fit_needs_a_file_or_the_calibration(end_of: Any) -> None:
 def test_fit_counts_operations_on_samples(folder: Path) -> None:
     said = answer("fit", folder / "paper.net", "--input", folder / "x.npy", "--samples", 1)
     estimate = said["estimate"]
-    assert estimate["step_nj"] > 0
+    assert 0 < estimate["step_nj"][0] < estimate["step_nj"][1]
+    assert [one["prices"] for one in estimate["priced"]] == ["Davies", "SANA-FE", "scaled"]
+    assert 0 < said["neurobench"]["activation_sparsity"] < 1
     assert [layer["instructions"] for layer in estimate["layers"]] == [37, 37, 37, 5]
     rates = [layer["spikes"] / layer["neurons"] for layer in estimate["layers"][:3]]
     assert all(0 < rate < 1 for rate in rates)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from export.fit.calibration import calibration, compare
-from export.fit.compiler_tables import COLUMNS, ROWS, SOURCES
+from export.fit.calibration.tables import COLUMNS, ROWS, SOURCES
 from export.fit.figures import CHIP
 
 COMPARED = calibration()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from export.fit.compiler_tables import COLUMNS, ROWS, SOURCES, Row
+from export.fit.calibration.tables import COLUMNS, ROWS, SOURCES, Row
 from export.fit.split import split
 from export.fit.words import LIMITS, Words
 
