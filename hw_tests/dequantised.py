@@ -1,12 +1,12 @@
-"""A file's network in float32 by PyTorch: the values that its integers stand for, as they are.
+"""Run a file's network in float32 by PyTorch, with the values that its integers stand for.
 
-SLAYER's neurons compute in integers in SLAYER itself, so they stay integers here: the CE-LIF
-layers around them hear the same spikes as in the file.
+SLAYER's neurons compute in integers in SLAYER itself, so they stay integers here: the layers
+around them receive the same spikes as in the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,23 +14,33 @@ import numpy as np
 import torch
 
 from export import FixedNetwork, Trace
-from export.loihi2 import DECAY_ONE
 from export.model.celif import CelifLayer
 from export.model.geometry import delayed
 from export.model.layer import SpikingLayer
+from export.model.lif import LeakyLayer
 from export.twin.sums import synaptic_sums
 from export.twin.walk import Arriving, encoded, run_integers, walk
-from training.dynamics import Params
+from training.dynamics import Params, State, advance
 from training.functional import WIDTH
 from training.kernels import reference
+from training.neurons import KINDS
+
+Drive = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _at_threshold(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+    return (v >= theta).to(v.dtype)
 
 
 @dataclass(frozen=True)
 class DequantisedLayer:
-    """Float32 values that a CE-LIF layer's integers stand for, for each of its neurons."""
+    """Float32 values that a layer's integers stand for, for each of its neurons."""
 
-    params: Params
+    kind: str
+    """Name of the neuron in training."""
+    constants: dict[str, float]
     te: torch.Tensor
+    """Zeros for neurons without a temporal encoding."""
     bias: torch.Tensor
     unit: torch.Tensor
     """What one unit of each neuron's synaptic sum is worth."""
@@ -38,10 +48,12 @@ class DequantisedLayer:
     """Weights (from, to) of a recurrent layer, in units of the synaptic sum."""
 
     @classmethod
-    def of(cls, layer: CelifLayer, steps: int) -> DequantisedLayer:
+    def of(cls, layer: LeakyLayer, steps: int) -> DequantisedLayer:
         """Dequantise; every scale is a power of two, so nothing is rounded."""
         one = 2.0**-layer.fraction_bits
-        te = layer.te[:, :steps] * 2.0 ** -layer.te_shift[:, None]
+        te = np.zeros((layer.rows, steps))
+        if isinstance(layer, CelifLayer):
+            te = layer.te[:, :steps] * 2.0 ** -layer.te_shift[:, None]
         # The sum as it is, before the synapse shifts it right.
         unit = 2.0 ** (layer.shift - layer.sum_right_shift - layer.fraction_bits)
         own = layer.weight_rec
@@ -50,13 +62,38 @@ class DequantisedLayer:
             return torch.from_numpy(layer.per_neuron(values).astype(np.float32))
 
         return cls(
-            params=Params(
-                layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, layer.theta0_int * one
-            ),
+            kind=layer.kind.lower(),
+            constants=layer.floats,
             te=tensor(te),
             bias=tensor(layer.bias * one),
             unit=tensor(unit),
             own=None if own is None else torch.from_numpy(own.T * 2.0**layer.input_exp),
+        )
+
+    @property
+    def params(self) -> Params:
+        """The constants of the float recurrence; a threshold that does not move needs no β."""
+        return Params(
+            self.constants["alpha"], self.constants.get("beta", 0.0), self.constants["theta0"]
+        )
+
+    def scan(self, current: torch.Tensor, drive: Drive | None = None) -> reference.States:
+        """Run the reference loop; ``drive`` as in :func:`training.kernels.reference.scan`."""
+        if "te" in KINDS[self.kind].uses:
+            return reference.scan(current, self.te, self.params, WIDTH, drive)
+        gamma = self.constants.get("gamma", 0.0)
+        rest = torch.zeros_like(current[..., 0], dtype=self.te.dtype)
+        state = State(rest + self.params.theta0, rest, rest)
+        states = []
+        for x in current.unbind(-1):
+            arriving = x if drive is None else drive(x, state.s)
+            state = advance(arriving, gamma * state.s, state, self.params, _at_threshold)
+            states.append(state)
+        return reference.States(
+            *(
+                torch.stack([getattr(s, name) for s in states], -1)
+                for name in reference.States._fields
+            )
         )
 
     def current(self, sums: torch.Tensor) -> torch.Tensor:
@@ -76,27 +113,28 @@ class LayerRun(NamedTuple):
 
 
 @torch.no_grad()
-def _float_layer(layer: CelifLayer, sums: torch.Tensor) -> LayerRun:
-    """Run a CE-LIF layer by the reference loop on exact sums (batch, time, neuron)."""
+def _float_layer(layer: LeakyLayer, sums: torch.Tensor) -> LayerRun:
+    """Run a layer by the reference loop on exact sums (batch, time, neuron)."""
     values = DequantisedLayer.of(layer, sums.shape[1])
     own = values.own
     if own is None:
         current = values.current(sums).transpose(1, 2)
-        states = reference.scan(current, values.te, values.params, WIDTH)
+        states = values.scan(current)
     else:
 
         def drive(arriving: torch.Tensor, spikes: torch.Tensor) -> torch.Tensor:
             return values.current(arriving + spikes.double() @ own)
 
-        states = reference.scan(sums.transpose(1, 2), values.te, values.params, WIDTH, drive)
+        states = values.scan(sums.transpose(1, 2), drive)
         earlier = torch.nn.functional.pad(states.s[..., :-1], (1, 0)).transpose(1, 2)
         current = values.current(sums + earlier.double() @ own).transpose(1, 2)
     s, v, theta = (tensor.numpy() for tensor in states)
-    return LayerRun(values, current, s, v, theta)
+    seen = theta if "theta" in layer.registers.values() else None
+    return LayerRun(values, current, s, v, seen)
 
 
 def _run(layer: SpikingLayer, arriving: Arriving) -> LayerRun:
-    if isinstance(layer, CelifLayer):
+    if isinstance(layer, LeakyLayer):
         sums = synaptic_sums(layer, arriving.inputs, arriving.input_max)
         return _float_layer(layer, torch.from_numpy(sums).double())
     whole = run_integers(layer, arriving, keep=True)
@@ -110,7 +148,7 @@ def _send(layer: SpikingLayer, run: LayerRun) -> Arriving:
 
 
 def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[LayerRun]:
-    """Run the layers one after another, those of CE-LIF neurons by the reference loop."""
+    """Run the layers one after another, those of ours by the reference loop."""
     for passed in walk(net.layers, encoded(net.encoding, graded), _run, _send):
         yield passed.result
 

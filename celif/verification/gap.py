@@ -8,7 +8,7 @@ import numpy as np
 
 from celif.verification.float_run import FloatStates, Source, run_float
 from export import FixedNetwork, Trace, simulate
-from export.model.network import CelifLayer
+from export.model.lif import LeakyLayer
 
 
 @dataclass(frozen=True)
@@ -164,4 +164,4 @@ def measure_gap(
 
 def unit(layer: object) -> float | None:
     """What one unit of a layer's registers is worth in float; None if it has no such registers."""
-    return 2.0**-layer.fraction_bits if isinstance(layer, CelifLayer) else None
+    return 2.0**-layer.fraction_bits if isinstance(layer, LeakyLayer) else None

@@ -12,12 +12,11 @@ from rich.table import Table
 from celif.console import results, say
 from export import FixedNetwork
 from export.loihi2 import DECAY_ONE
-from export.model.network import CelifLayer, Layer
+from export.model.celif import CelifLayer
+from export.model.fields import EXPONENT, INTEGER
+from export.model.layer import Layer
+from export.model.lif import LeakyLayer
 
-_CELIF = (
-    "fraction_bits", "weight_bits", "weight_exp", "te_bits", "te_exp", "bias_exp",
-    "alpha_mant", "beta_mant", "theta0_int",
-)  # fmt: skip
 COLUMNS = {
     "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
     "F": "fraction_bits", "W exp": "weight_exp", "TE exp": "te_exp",
@@ -43,8 +42,10 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "lag": layer.lag,
         "delay_shift": layer.delay_shift,
     }
+    if isinstance(layer, LeakyLayer):
+        shown = (entry.field for entry in layer.netx if entry.form in (INTEGER, EXPONENT))
+        about |= {name: _plain(getattr(layer, name)) for name in shown}
     if isinstance(layer, CelifLayer):
-        about |= {name: _plain(getattr(layer, name)) for name in _CELIF}
         about["te_encoding"], about["te_hold"] = layer.te_form.encoding, layer.te_form.hold
     return about
 

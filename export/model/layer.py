@@ -6,6 +6,7 @@ Lava's network read its class attributes and methods; none of them knows the cla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -230,6 +231,8 @@ class SpikingLayer(Layer):
     """
 
     registers: ClassVar[dict[str, str]] = {"V": "v"}
+    step_at: ClassVar[Callable[..., Any] | None] = None
+    """The step of neuron n, on arrays; kinds that the twin has a scan of its own for need none."""
 
     @property
     def params(self) -> Any:

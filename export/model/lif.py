@@ -1,4 +1,4 @@
-"""What the leaky integrate-and-fire layers of ours share: V in F fractional bits, and a threshold.
+"""Layers of LIF neurons in integers, and what all leaky integrate-and-fire layers share.
 
 Float values: weight · 2^−weight_exp, α = alpha_mant / 4096, Θ0 = theta0_int · 2^−F,
 bias = bias_mant · 2^(bias_exp − F).
@@ -13,7 +13,18 @@ import numpy as np
 
 from export import checks, loihi2
 from export.model.fields import EXPONENT, ROWS, NetxField, neuron_fields
-from export.model.layer import BIAS_BITS, SHIFT_BITS, SPIKE_BITS, SpikingLayer
+from export.model.layer import (
+    BIAS_BITS,
+    SHIFT_BITS,
+    SPIKE_BITS,
+    RegisterEnds,
+    SpikingLayer,
+    magnitude,
+)
+from export.steps import lif
+from export.steps.arithmetic import saturate
+from export.steps.lif import LifParams, LifState
+from export.steps.listing import Program
 from training.slayer.mantissa import EXPONENT_MAX
 
 Constants = dict[str, tuple[str, str]]
@@ -73,6 +84,15 @@ class LeakyLayer(SpikingLayer):
             checks.integer(self.name, field, value, low, high)
 
     @property
+    def floats(self) -> dict[str, float]:
+        """The float constants that the integers stand for, by their names in training."""
+        one = {DECAY: 1 / loihi2.DECAY_ONE, STATE: 2.0**-self.fraction_bits}
+        return {
+            name: getattr(self, field) * one[rounding]
+            for field, (name, rounding) in self.constants.items()
+        }
+
+    @property
     def sum_right_shift(self) -> int:
         """Right shift of sums that have more fractional bits than F, rounding down."""
         return max(0, int(np.max(self.weight_exp)) + self.input_exp - self.fraction_bits)
@@ -93,3 +113,66 @@ class LeakyLayer(SpikingLayer):
         """Bits of the registers, the spike, the bias and an exponent that each neuron has."""
         bits = self.states * loihi2.STATE_BITS + SPIKE_BITS + BIAS_BITS
         return bits + SHIFT_BITS * (np.ndim(self.weight_exp) > 0)
+
+
+def kept_ends(
+    v_low: np.ndarray, v_high: np.ndarray, theta_low: np.ndarray, theta_high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Bound what a step leaves of V, from the ends of V and of the threshold that it met.
+
+    A V that is kept did not spike, so it is below its threshold; one that spiked restarts from 0.
+    Returns the ends of what is kept, and where the neuron may have been silent and may have spiked.
+    """
+    silent, spiked = v_low < theta_high, v_high >= theta_low
+    low = np.where(silent, v_low, 0)
+    high = np.where(silent, np.minimum(v_high, theta_high - 1), 0)
+    low = np.where(spiked, np.minimum(low, 0), low)
+    high = np.where(spiked, np.maximum(high, 0), high)
+    return low, high, silent, spiked
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LifLayer(LeakyLayer):
+    """LIF neurons: a constant threshold Θ0, and a hard reset."""
+
+    kind: ClassVar[str] = "LIF"
+    multiplications: ClassVar[int] = 1  # α·V
+    netx: ClassVar[tuple[NetxField, ...]] = (
+        BIAS_FIELD,
+        *neuron_fields({"alphaMant": "alpha_mant", "vThMant": "theta0_int"}),
+        *FORMAT_FIELDS,
+    )
+    step_at = staticmethod(lif.step_at)
+
+    @property
+    def params(self) -> LifParams:
+        """The constants, as :func:`export.steps.lif.step` takes them."""
+        shift, bias = self.per_neuron(self.shift), self.per_neuron(self.bias)
+        return LifParams(self.alpha_mant, self.theta0_int, shift, bias)
+
+    def start(self, rest: np.ndarray) -> LifState:
+        """V and S are 0."""
+        return LifState(rest, rest)
+
+    def advance(self, acc: np.ndarray, k: int, state: LifState) -> LifState:
+        """Take :func:`export.steps.lif.step`."""
+        return lif.step(acc, state, self.params)
+
+    def bounds(self, least: np.ndarray, most: np.ndarray, steps: int) -> tuple[RegisterEnds, ...]:
+        """Largest |V| before it saturates.
+
+        V rises with what is kept of the old V and with the sum, so intervals go through the
+        equation end by end; :func:`kept_ends` holds V below its threshold.
+        """
+        p, threshold = self.params, np.full(self.neurons, self.theta0_int)
+        low = high = np.zeros(self.neurons, np.int64)
+        v = np.empty((self.neurons, steps), np.int64)
+        for t in range(steps):
+            v_low, v_high = lif.membrane(least, low, p), lif.membrane(most, high, p)
+            v[:, t] = magnitude(v_low, v_high)
+            low, high, _, _ = kept_ends(saturate(v_low), saturate(v_high), threshold, threshold)
+        return (RegisterEnds("V", v, loihi2.SAFE_STATE_MAX),)
+
+    def listing(self) -> Program:
+        """One step of a neuron in generic instructions."""
+        return lif.listing()

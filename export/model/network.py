@@ -17,6 +17,7 @@ from export.checks import ModelError
 from export.model.celif import CelifLayer
 from export.model.input_coding import Encoding
 from export.model.layer import Layer, SpikingLayer
+from export.model.lif import LifLayer
 from export.model.readout import ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
 
@@ -27,6 +28,7 @@ __all__ = [
     "Encoding",
     "FixedNetwork",
     "Layer",
+    "LifLayer",
     "ModelError",
     "ReadoutLayer",
     "SigmaDeltaLayer",
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Layer]] = {
-    layer.kind: layer for layer in (CelifLayer, CubaLayer, SigmaDeltaLayer, ReadoutLayer)
+    layer.kind: layer for layer in (CelifLayer, LifLayer, CubaLayer, SigmaDeltaLayer, ReadoutLayer)
 }
 """Every kind of layer by its name in a file."""
 

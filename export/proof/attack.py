@@ -172,7 +172,7 @@ def attack(
         # SLAYER's layers after messages, which stand for fractions, cannot be a network's first.
         i: search_layer(layer, *ends, net.steps, rng)
         for i, (layer, ends) in enumerate(zip(net.layers, ranges, strict=False))
-        if layer.input_exp == 0 or isinstance(layer, CelifLayer)
+        if layer.input_exp == 0 or layer.requantisable
     }
     whole = search_network(net, list(single[0].inputs.values()), rounds, rng)
     layers = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -153,12 +155,68 @@ def _run_sigma_delta(
     _scan_sigma_delta(acc, plain, layer.params.bias, keep, out.spikes, out.v, ends)
 
 
+@functools.cache
+def _scan_any(step_at: Callable[..., Any], registers: int) -> Callable[..., None]:
+    """Compile a scan for a kind of neuron with so many registers, the last of which is its spike.
+
+    It is some six times slower than a scan with the registers written out, as those above have.
+    """
+    spike = registers - 1
+
+    @compiled.kernel()
+    def scan(acc, own, own_down, p, start, spikes, states, saturated):  # type: ignore[no-untyped-def]
+        batch, steps, neurons = acc.shape
+        keep = states.size > 0
+        for b in _prange(batch):
+            now = np.empty((registers, neurons), np.int64)
+            fed_back = np.zeros(neurons, np.int64)
+            ends = np.zeros(neurons, np.int64)
+            # Loops instead of slices: numba would compile those to parallel code, for many seconds.
+            for i in range(registers):
+                for n in range(neurons):
+                    now[i, n] = start[i, n]
+            for t in range(steps):
+                if own.size:
+                    feed_back(own, now[spike], fed_back)
+                    for n in range(neurons):
+                        fed_back[n] >>= own_down
+                for n in range(neurons):
+                    new = step_at(np.int64(acc[b, t, n]) + fed_back[n], now, p, n)
+                    for i in range(registers):
+                        now[i, n] = new[i]
+                        ends[n] += abs(new[i]) == STATE_MAX
+                    spikes[b, t, n] = now[spike, n]
+                if keep:
+                    for i in range(registers):
+                        for n in range(neurons):
+                            states[i, b, t, n] = now[i, n]
+            saturated[b] = ends.sum()
+
+    return scan
+
+
+def _run_any(layer: SpikingLayer, acc: np.ndarray, keep: bool, out: Run, ends: np.ndarray) -> None:
+    """Scan a layer by the step that its class names."""
+    assert layer.step_at is not None
+    batch, steps, neurons = acc.shape
+    state = layer.start(np.zeros(neurons, np.int64))
+    p = layer.params
+    each = (np.broadcast_to(np.asarray(value, np.int64), neurons) for value in p)
+    p = type(p)(*(np.ascontiguousarray(values) for values in each))
+    states = np.empty((len(state), batch, steps if keep else 0, neurons), np.int32)
+    scan = _scan_any(layer.step_at, len(state))
+    scan(acc, *_own(layer), p, np.stack(state), out.spikes, states, ends)
+    if keep:
+        for name in set(layer.registers.values()) & {"v", "theta"}:
+            getattr(out, name)[:] = states[state._fields.index(name)]
+
+
 SCANS: dict[str, Callable[..., None]] = {
     CelifLayer.kind: _run_celif,
     CubaLayer.kind: _run_cuba,
     SigmaDeltaLayer.kind: _run_sigma_delta,
 }
-"""Scans that are written for one kind of neuron."""
+"""Scans that are written for one kind of neuron; the others run by :func:`_run_any`."""
 
 
 def run_layer(layer: SpikingLayer, acc: np.ndarray, keep: bool) -> Run:
@@ -175,5 +233,5 @@ def run_layer(layer: SpikingLayer, acc: np.ndarray, keep: bool) -> Run:
     v = np.empty((batch, steps if keep else 1, neurons), np.int32)
     theta = np.empty_like(v) if "theta" in layer.registers.values() else None
     saturated = np.zeros(batch, np.int64)
-    SCANS[layer.kind](layer, acc, keep, Run(spikes, v, theta, 0), saturated)
+    SCANS.get(layer.kind, _run_any)(layer, acc, keep, Run(spikes, v, theta, 0), saturated)
     return Run(spikes, v, theta, int(saturated.sum()))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from export import FixedNetwork, simulate
+from export.model import network as model
+from export.model.lif import LeakyLayer
 from hw_tests.compare import firing_rates
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
 
@@ -44,7 +46,7 @@ class Kind:
 CUBA, SDNN = "CUBA", "SDNN"
 IMAGE = (2, 5, 4)
 
-KINDS = (
+_MIXED = (
     # Strides, padding, dilation and groups of both directions differ, so that none can be swapped.
     Kind(
         "images",
@@ -129,3 +131,37 @@ KINDS = (
         {"shape": (1, 4, 4), "bits": 1, "classes": 0},
     ),
 )
+
+
+def _leaky(neuron: str) -> tuple[Kind, ...]:
+    """Draw stacks of a leaky neuron alone, and between layers of the other kinds."""
+    name = neuron.lower()
+    return (
+        Kind(
+            name,
+            (LayerSpec(7, neuron), LayerSpec(6, neuron, recurrent=True), LayerSpec(5, neuron)),
+            {"bits": 13},
+        ),
+        Kind(
+            f"{name}-between-others",
+            (
+                LayerSpec(3, neuron, kernel=(2, 2), delay=2),
+                LayerSpec(4),
+                LayerSpec(5, neuron, shift=True, recurrent=True),
+                LayerSpec(4, CUBA),
+                LayerSpec(4, SDNN),
+                LayerSpec(6, neuron),
+            ),
+            {"shape": IMAGE, "bits": 2, "signed": True},
+        ),
+    )
+
+
+LEAKY = tuple(
+    name
+    for name, layer in model.KINDS.items()
+    if issubclass(layer, LeakyLayer) and layer is not model.CelifLayer
+)
+"""Neurons whose layers carry everything that other rooms know of them."""
+
+KINDS = (*_MIXED, *(kind for name in LEAKY for kind in _leaky(name)))

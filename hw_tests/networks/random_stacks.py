@@ -11,7 +11,9 @@ import numpy as np
 from export import loihi2
 from export.model.geometry import Geometry, Shape
 from export.model.layer import Layer
+from export.model.lif import DECAY, LeakyLayer
 from export.model.network import (
+    KINDS,
     CelifLayer,
     CubaLayer,
     Encoding,
@@ -61,11 +63,11 @@ def random_stack(
     lag, unit = 1, 0
     for i, part in enumerate(parts):
         common = _synapses(rng, part, input_shape)
-        if part.recurrent and part.neuron == CelifLayer.kind:
+        if part.recurrent and issubclass(KINDS[part.neuron], LeakyLayer):
             # As an export does it: full-scale inputs count about as much as spikes.
             unit = max(unit, int(np.log2(max(size, 1))))
         common |= {"name": f"layer {i}", "lag": lag, "input_exp": unit}
-        layer: SpikingLayer = _NEURONS[part.neuron](rng, common, size, steps, te_bits)
+        layer = _draw(part.neuron, rng, common, size, steps, te_bits)
         layers.append(layer)
         input_shape, lag, unit = layer.output_shape, lag + 1 - layer.delay_shift, layer.output_exp
         size = 0.5 if layer.output_range == (0, 1) else 2.0**layer.output_exp / 4
@@ -82,7 +84,7 @@ def _synapses(rng: np.random.Generator, part: LayerSpec, input_shape: Shape) -> 
         shape = (part.rows, input_shape.channels // geometry.groups, *part.kernel)
     limit = loihi2.WEIGHT_MAX
     # SLAYER's weights are even, twice as large as ours.
-    factor = 1 if part.neuron == CelifLayer.kind else 2
+    factor = 1 if KINDS[part.neuron].requantisable else 2
     fields["weight"] = rng.integers(-limit, limit + 1, shape) * factor
     if part.recurrent:
         fields["weight_rec"] = rng.integers(-limit, limit + 1, (part.rows, part.rows)) * factor
@@ -99,26 +101,46 @@ def _typical(fields: dict[str, Any], size: float) -> float:
     return float(np.abs(fields["weight"]).mean() * np.sqrt(fan_in))
 
 
-def _celif(
-    rng: np.random.Generator, fields: dict[str, Any], size: float, steps: int, te_bits: int
-) -> CelifLayer:
+def _leaky(
+    rng: np.random.Generator, fields: dict[str, Any], size: float, kind: type[LeakyLayer]
+) -> dict[str, Any]:
+    """What every leaky neuron has, with constants over a range in which the layer fires."""
     rows, fraction_bits = len(fields["weight"]), 12
     # Sums of about one in the unit of the threshold.
     exp = int(np.ceil(np.log2(_typical(fields, size)))) - fields["input_exp"]
-    limit = (1 << (te_bits - 1)) - 1
-    return CelifLayer(
+    return {
         **fields,
-        te=rng.integers(-limit, limit + 1, (rows, steps)),
+        "weight_exp": int(np.clip(exp, loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)),
+        "weight_bits": loihi2.WEIGHT_BITS,
+        "fraction_bits": fraction_bits,
+        "bias_mant": rng.integers(-200, 1200, rows),
+        "bias_exp": 1,
+        **{
+            name: int(rng.integers(1024, 4096))
+            if rounding == DECAY
+            else int(0.3 * (1 << fraction_bits))
+            for name, (_, rounding) in kind.constants.items()
+        },
+    }
+
+
+def _any_leaky(
+    rng: np.random.Generator, fields: dict[str, Any], size: float, kind: type[LeakyLayer]
+) -> LeakyLayer:
+    return kind(**_leaky(rng, fields, size, kind))
+
+
+def _celif(
+    rng: np.random.Generator, fields: dict[str, Any], size: float, steps: int, te_bits: int
+) -> CelifLayer:
+    limit = (1 << (te_bits - 1)) - 1
+    common = _leaky(rng, fields, size, CelifLayer)
+    common["beta_mant"] = int(rng.integers(3000, 4096))
+    return CelifLayer(
+        **common,
+        te=rng.integers(-limit, limit + 1, (len(fields["weight"]), steps)),
         te_exp=te_bits + 2,
         te_bits=te_bits,
-        weight_exp=int(np.clip(exp, loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)),
-        weight_bits=loihi2.WEIGHT_BITS,
-        fraction_bits=fraction_bits,
-        alpha_mant=int(rng.integers(1024, 4096)),
-        beta_mant=int(rng.integers(3000, 4096)),
-        theta0_int=int(0.3 * (1 << fraction_bits)),
-        bias_mant=rng.integers(-200, 1200, rows),
-        bias_exp=1,
     )
 
 
@@ -144,6 +166,15 @@ def _sigma_delta(
         vth=int(np.clip(typical / 4, 1, loihi2.CUBA_VTH_MAX)),
         bias_mant=rng.integers(-20, 40, len(fields["weight"])),
     )
+
+
+def _draw(kind: str, rng: np.random.Generator, *arguments: Any) -> SpikingLayer:
+    if kind in _NEURONS:
+        return _NEURONS[kind](rng, *arguments)
+    found = KINDS[kind]
+    assert issubclass(found, LeakyLayer)
+    fields, size, _, _ = arguments
+    return _any_leaky(rng, fields, size, found)
 
 
 _NEURONS: dict[str, Callable[..., SpikingLayer]] = {

@@ -1,11 +1,11 @@
 """The oracle's synapses: which inputs reach which neurons, and how late spikes leave.
 
-Plain Python integers, like :mod:`hw_tests.oracle.oracle`, and no code of what it judges.
+Plain Python integers, like the rest of the oracle, and no code of what it judges.
 """
 
 from collections.abc import Sequence
 
-from hw_tests.oracle.oracle import Matrix, Vector
+from hw_tests.oracle.arithmetic import Matrix, Vector
 
 
 def convolution(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hw_tests.oracle.oracle import celif_layer, cuba_layer, readout, rz, saturate, sigma_delta_layer
+from hw_tests.oracle import celif_layer, cuba_layer, readout, rz, saturate, sigma_delta_layer
 from hw_tests.oracle.synapses import convolution, late
 from hw_tests.worked.celif import MAX, WORKED_CASES, WorkedCase
 from hw_tests.worked.cuba import WORKED_CUBA_CASES, WorkedCubaCase

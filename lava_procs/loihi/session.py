@@ -29,7 +29,9 @@ from lava.proc.io.source import RingBuffer
 
 from export import FixedNetwork, ModelError
 from export.loihi2 import STATE_BITS
-from export.model.network import CelifLayer, CubaLayer, Layer, SigmaDeltaLayer
+from export.model.layer import SpikingLayer
+from export.model.lif import LeakyLayer
+from export.model.network import CubaLayer, Layer, SigmaDeltaLayer
 from lava_procs import probes
 from lava_procs.loihi.chip_models import chip_models
 from lava_procs.loihi.host import Loihi
@@ -94,7 +96,7 @@ class ChipSession(Session):
             # On the chip LIFReset counts its interval in powers of two.
             self.period = 1 << (self.period - 1).bit_length()
         self.hosted = [
-            layer is fixed.readout or (chip.hybrid and isinstance(layer, CelifLayer))
+            layer is fixed.readout or (chip.hybrid and isinstance(layer, LeakyLayer))
             for layer in fixed.all_layers
         ]
         self.late = _lateness(self.hosted, self.into, self.out_of)
@@ -113,9 +115,10 @@ class ChipSession(Session):
             }
         )
 
-    def shows(self, layer: Layer, variable: str) -> bool:
+    def shows(self, layer: SpikingLayer, variable: str) -> bool:
         """Of stock neurons, spikes only: Lava's LIF has reset its V when a probe sees it."""
-        return variable == "s" or isinstance(layer, CelifLayer)
+        ours = isinstance(layer, LeakyLayer)
+        return variable == "s" or (ours and super().shows(layer, variable))
 
     def simulate(self) -> None:
         """Build, place, run and stop: in the worker."""
@@ -194,7 +197,8 @@ class ChipSession(Session):
             (i, variable): module.StateProbe(getattr(network.layers[i].neuron, variable))
             for i, layer in enumerate(self.fixed.layers)
             for variable in VARIABLES
-            if isinstance(layer, CelifLayer)
+            if isinstance(layer, LeakyLayer)
+            and self.shows(layer, variable)
             and self.probed.sees(i, variable)
             and not (variable == "s" and i == self.last)
         }

@@ -14,7 +14,8 @@ from lava.proc.io.source import RingBuffer
 
 from export import FixedNetwork, Trace
 from export.model.geometry import delayed
-from export.model.network import CelifLayer, Layer
+from export.model.layer import SpikingLayer
+from export.model.lif import LeakyLayer
 from lava_procs import probes
 from lava_procs.processes.network.process import Network
 from lava_procs.processes.recorder.process import Recorder
@@ -116,9 +117,9 @@ class Session:
         """Of layer i's trace files."""
         return f"{self.folder}/layer{i}"
 
-    def shows(self, layer: Layer, variable: str) -> bool:
-        """Whether a layer's neurons can be seen to have it: only CE-LIF has a Θ that changes."""
-        return variable != "theta" or isinstance(layer, CelifLayer)
+    def shows(self, layer: SpikingLayer, variable: str) -> bool:
+        """Whether a layer's neurons show a variable: not all have a Θ that changes."""
+        return variable != "theta" or "theta" in layer.registers.values()
 
     def traces(self, i: int, variable: str) -> bool:
         """Whether layer i's variable ends up in the trace."""
@@ -136,7 +137,7 @@ class Session:
                 spikes = np.int8 if layer.output_range == (0, 1) else np.int32
                 probes.create(self.prefix(i), "s", shape, spikes)
             # SLAYER's neurons compute in integers, in whatever arithmetic the others do.
-            state = STATE_TYPE[self.precision if isinstance(layer, CelifLayer) else "fixed"]
+            state = STATE_TYPE[self.precision if isinstance(layer, LeakyLayer) else "fixed"]
             for variable in ("v", "theta"):
                 if self.traces(i, variable):
                     probes.create(self.prefix(i), variable, shape, state)

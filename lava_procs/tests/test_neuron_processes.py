@@ -1,4 +1,4 @@
-"""The table of neuron kinds."""
+"""Every kind of neuron has a Process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 
 from export import ModelError
 from export.model.layer import Layer
-from lava_procs.neuron_processes import PROCESSES, process_for
+from export.model.network import KINDS
+from lava_procs.neuron_processes import process_for
 
 
 def subclasses(kind: type[Layer]) -> set[type[Layer]]:
@@ -16,12 +17,17 @@ def subclasses(kind: type[Layer]) -> set[type[Layer]]:
 
 
 def test_every_kind_of_layer_has_a_process():
-    kinds = {layer.kind for layer in subclasses(Layer) if layer.kind}
-    assert {"CELIF", "CUBA", "READOUT", "SDNN"} <= kinds
-    assert kinds == set(PROCESSES)
+    kinds = {layer.kind: layer for layer in subclasses(Layer) if layer.kind}
+    assert {"CELIF", "CUBA", "LIF", "READOUT", "SDNN"} <= set(kinds)
+    assert kinds == KINDS
+    for layer in kinds.values():
+        found = process_for(layer.__new__(layer))  # only its class matters
+        assert found.layer_type is layer
 
 
 def test_layer_without_a_process_is_refused_by_name():
     layer = Layer(name="layer 3", weight=np.ones((2, 2), int), lag=1, delay_shift=False)
-    with pytest.raises(ModelError, match=r"layer 3 neuron: expected one of CELIF, .* got ''"):
+    with pytest.raises(
+        ModelError, match=r"layer 3 neuron: expected a kind that has a Process, got ''"
+    ):
         process_for(layer)

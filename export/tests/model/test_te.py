@@ -13,8 +13,8 @@ from export.checks import ModelError
 from export.model import te
 from export.model.te import PHASE_ONE, CosineTable, Table
 from export.tests.strategies import encoded_te, hypothesis_settings
+from hw_tests import oracle
 from hw_tests.networks.random_nets import random_network
-from hw_tests.oracle import oracle
 from training.network import temporal_encoding
 
 

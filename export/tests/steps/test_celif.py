@@ -18,7 +18,7 @@ from export.steps.celif import IntParams, State
 from export.steps.cuba import CubaParams, CubaState
 from export.tests.strategies import hypothesis_settings
 from export.twin.scans import run_layer
-from hw_tests.oracle import oracle
+from hw_tests import oracle
 
 # The largest that occurs: TE of 16 bits times V of 24, and acc of 2^40 before its shift is added.
 wide = st.integers(-(1 << 62), 1 << 62)

@@ -17,8 +17,8 @@ from export.twin import scans
 from export.twin import simulate as twin
 from export.twin.scans import run_layer
 from export.twin.sums import synaptic_sums
+from hw_tests import oracle
 from hw_tests.networks.random_nets import random_network
-from hw_tests.oracle import oracle
 from hw_tests.worked.celif import WORKED_CASES
 from hw_tests.worked.cuba import WORKED_CUBA_CASES
 

@@ -10,8 +10,8 @@ from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.source import RingBuffer
 
 from export import ModelError
+from hw_tests import oracle
 from hw_tests.networks.random_nets import random_network
-from hw_tests.oracle import oracle
 from hw_tests.worked.celif import WORKED_CASES
 from lava_procs import CELIF
 from lava_procs.processes.celif.models import PyCELIFModelFixed, PyCELIFModelFloat

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from export import ModelError
-from hw_tests.oracle import oracle
+from hw_tests import oracle
 from lava_procs import Readout
 from lava_procs.processes.readout.models import PyReadoutModelFixed, PyReadoutModelFloat
 from lava_procs.tests.harness import drive
