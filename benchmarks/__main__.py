@@ -29,6 +29,7 @@ from benchmarks.speed import (
     parity,
     peak,
     products,
+    rivals,
     tables,
     training_step,
 )
@@ -37,7 +38,7 @@ from training.kernels.pool import keep_freed_memory
 from training.support.atomic import atomic_file
 
 progress = Console(stderr=True, highlight=False)
-PARTS = ("doors", "products", "peers", "memory", "deployment", "growth", "lava")
+PARTS = ("doors", "products", "rivals", "peers", "memory", "deployment", "growth", "lava")
 
 
 def _say(line: str) -> None:
@@ -102,6 +103,11 @@ def main(
         if "products" in chosen:
             results["products"] = products.measure(large, repetitions, _say)
             tables.show_products(results["products"], large, not quick)
+        if "rivals" in chosen:
+            _say("rivals: the steps of the models that the paper ran")
+            size = (4, 1, 50) if quick else (64, 5, 784)
+            results["rivals"] = rivals.measure(*size)
+            tables.show_rivals(results["rivals"], not quick)
         if "peers" in chosen:
             results["peers"] = training_step.measure(small, repetitions, peer_repetitions, _say)
             tables.show_peers(results["peers"], small, not quick)

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed import deployment, doors, lava_step, products, training_step
+from benchmarks.speed import deployment, doors, lava_step, products, rivals, training_step
 from benchmarks.speed.workloads import Workload
 
 console = Console(highlight=False, soft_wrap=True)
@@ -42,6 +42,31 @@ def _table(title: str, *headings: str) -> Table:
 
 def _rates(found: dict[str, Any]) -> str:
     return " ".join(f"{rate:.0%}" for rate in found.get("firing_rates", ()))
+
+
+def show_rivals(result: dict[str, Any], judged: bool) -> None:
+    """Print the step of every model that the paper ran, and how it compares with CE-LIF's."""
+    title = f"Training step of {list(rivals.HIDDEN)}, batch {result['batch']}, one thread"
+    table = _table(title, "", "ms a sample", "of CE-LIF's", "of a busy CE-LIF's", "firing rates")
+    for name, milliseconds in result["milliseconds_per_sample"].items():
+        kind, _, structure = name.rpartition(" ")
+        ratios = [
+            f"{result[key][kind]:.2f}" if structure == "feedforward" and kind in result[key] else ""
+            for key in ("times_celif", "times_busy_celif")
+        ]
+        rates = " ".join(f"{rate:.0%}" for rate in result["firing_rates"].get(name, ()))
+        table.add_row(name, f"{milliseconds:.2f}", *ratios, rates)
+    console.print(table)
+    worst = max(result["times_celif"].values())
+    console.print(
+        f"slowest feedforward rival: {worst:.2f} times CE-LIF (target ≤ {rivals.TIMES_CELIF:g})  "
+        + verdict(all(v for k, v in result["passed"].items() if "feedforward" in k), judged)
+    )
+    console.print(
+        f"recurrent LIF: {result['times_products']:.2f} times its dense products "
+        f"(target ≤ {rivals.TIMES_PRODUCTS:g})  "
+        + verdict(result["passed"]["LIF recurrent"], judged)
+    )
 
 
 def show_products(result: dict[str, Any], shape: Workload, judged: bool) -> None:

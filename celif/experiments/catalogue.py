@@ -10,6 +10,7 @@ from celif.experiments import (
     gradients,
     landscape,
     long_memory,
+    stability,
     table1,
     te_similarity,
 )
@@ -29,6 +30,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         evolution.EXPERIMENT,
         landscape.EXPERIMENT,
         energy.EXPERIMENT,
+        stability.EXPERIMENT,
     )
 }
 

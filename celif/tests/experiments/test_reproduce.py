@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from celif.experiments import catalogue, energy, te_similarity
+from celif.experiments import catalogue, energy, stability, te_similarity
 from celif.experiments.machinery import page as results
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.record import PNG, RESULT, SVG, perform
@@ -109,3 +109,23 @@ def test_energy_quick_counts_the_same_work_in_float_and_integers(tmp_path: Path)
     found = perform(catalogue.get("energy"), Settings(tmp_path, quick=True))
     assert all(claim["holds"] for claim in found["claims"])
     assert all(0.02 < rate < 0.9 for rate in found["numbers"]["rates"])
+
+
+def test_three_lstm_layers_cost_what_the_formula_says() -> None:
+    # Layers of 1 → 2 → 3 cells and ten classes, worked by hand.
+    multiplied = 4 * (1 * 2 + 2 * 2) + 17 * 2 + 4 * (2 * 3 + 3 * 3) + 17 * 3 + 3 * 10
+    assert energy.lstm_nj((2, 3)) == pytest.approx(multiplied * 4.6 / 1e3)
+    assert energy.spiking_nj(
+        "ALIF", energy.WIDE, [energy.rate_for("ALIF", energy.WIDE, 22.9)] * 3
+    ) == pytest.approx(22.9)
+
+
+def test_gradients_of_fresh_networks_explode_only_where_low_potentials_stay_in_the_box(
+    tmp_path: Path,
+) -> None:
+    found = stability.run(Settings(tmp_path, quick=True))
+    assert all(claim.holds for claim in found.claims)
+    shares = {name: max(each["growing_share"]) for name, each in found.numbers.items()}
+    assert shares["β = 0.99, torch’s biases"] > 0.01
+    assert shares["β = 0.98, torch’s biases"] == shares["β = 0.99, biases at zero"] == 0
+    plt.close(found.figure)
