@@ -77,7 +77,7 @@ def gradient_norm(net: Network, x: torch.Tensor, y: torch.Tensor) -> float:
     net.zero_grad()
     F.cross_entropy(net(x), y).backward()
     grads = [p.grad for p in net.parameters() if p.grad is not None]
-    return float(torch.sqrt(sum((grad.double() ** 2).sum() for grad in grads)))  # type: ignore[arg-type]
+    return float(torch.sqrt(sum((grad.double() ** 2).sum() for grad in grads)))
 
 
 @torch.no_grad()
