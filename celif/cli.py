@@ -26,6 +26,8 @@ COMMANDS = {
     "inspect": "Show what a netx file holds, after checking all of it.",
     "verify": "Compare a netx file with its checkpoint, rung by rung.",
     "report": "Verify a netx file and write an HTML page about it, with figures.",
+    "compare": "Compare two checkpoints or netx files, on samples and value by value.",
+    "sweep": "Export with different numbers of bits and measure the accuracy of each.",
     "simulate": "Run a netx file in the batched integer simulator.",
     "run": "Run a netx file in Lava, on this CPU or on a Loihi 2.",
     "fit": "Place a netx file on a chip's cores; estimate energy and time.",

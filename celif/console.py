@@ -103,37 +103,40 @@ def training_bar(quiet: bool = False) -> Iterator[Callable[[trainer.Progress], N
         return
     columns = (
         TextColumn("epoch {task.fields[epoch]}"),
-        BarColumn(),
-        MofNCompleteColumn(),
+        BarColumn(_BAR),
         TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("training", total=None, epoch="", state="", left="")
+        validation: float | None = None
 
         def report(progress: trainer.Progress) -> None:
+            nonlocal validation
             finished = progress.epoch if progress.validation is None else progress.epoch - 1
+            validation = validation if progress.validation is None else progress.validation
             bar.update(
                 task,
                 total=progress.epochs * progress.steps,
                 completed=finished * progress.steps + progress.step,
                 epoch=f"{finished + 1}/{progress.epochs}",
-                state=_training_state(progress),
+                state=_training_state(progress, validation),
                 left=f"{_duration(progress.seconds_left)} left",
             )
 
         yield report
 
 
-def _training_state(progress: trainer.Progress) -> str:
+_BAR = 8
+"""Width of the bar: with validation and the time left in view, a line fits 80 columns."""
+
+
+def _training_state(progress: trainer.Progress, validation: float | None) -> str:
     objective = progress.objective
     parts = [f"loss {progress.loss:.4f}", f"{objective.name} {objective.text(progress.score)}"]
-    if progress.rate is not None:
-        parts.append(f"firing {progress.rate:.1%}")
-    if progress.steps_per_second is not None:
-        parts.append(f"{progress.steps_per_second:.2f} steps/s")
-    return "  ".join(parts)
+    if validation is not None:
+        parts.append(f"validation {objective.text(validation)}")
+    return " ".join(parts)
 
 
 def _duration(seconds: float | None) -> str:
@@ -146,7 +149,7 @@ def _duration(seconds: float | None) -> str:
 def _epoch_line(progress: trainer.Progress) -> None:
     if progress.validation is not None:
         note(
-            f"epoch {progress.epoch}/{progress.epochs}  {_training_state(progress)}  "
-            f"validation {progress.objective.text(progress.validation)}  "
+            f"epoch {progress.epoch}/{progress.epochs}: "
+            f"{_training_state(progress, progress.validation)} "
             f"{_duration(progress.seconds_left)} left"
         )

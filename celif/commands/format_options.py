@@ -1,4 +1,4 @@
-"""Options that choose the integer formats, for ``export``, ``finetune`` and ``sweep``."""
+"""Options that choose the integer formats, for ``export`` and ``finetune``."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from celif import cli
 from celif.commands import names
 from celif.tests.run_command import run_celif
 
-HEAVY = ("torch", "numba", "h5py", "lava", "matplotlib", "sklearn", "scipy", "training", "export")
+HEAVY = ("torch", "numba", "h5py", "lava", "matplotlib", "sklearn", "scipy", "export")
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +131,7 @@ DOOR = """
 import sys, celif
 assert set(celif.__all__) <= set(dir(celif))
 heavy = {name.partition(".")[0] for name in sys.modules}
-assert not heavy & {"torch", "numba", "lava", "training", "export"}, heavy
+assert not heavy & {"torch", "numba", "lava", "export"}, heavy
 import export, training
 assert celif.to_netx is export.to_netx
 assert celif.Network is training.Network
