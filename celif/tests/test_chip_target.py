@@ -36,7 +36,7 @@ def files(tmp_path: Path, rng: np.random.Generator) -> list[Any]:
         ("run", ["--target", "loihi2", "--partition", "og", "--board", "og-01"], 2, NO_CHIP),
         ("run", ["--target", "loihi2", "--host", "a", "--board", "b"], 2, "expected no partition"),
         ("run", ["--target", "loihi2", "--generation", "N9"], 2, "generation: expected one of"),
-        ("run", ["--target", "loihi2", "--adapter-steps", "1"], 2, "two numbers such as 1,0"),
+        ("run", ["--target", "loihi2", "--adapter-steps", "1"], 2, "two numbers such as 0,0"),
         ("run", ["--target", "loihi2", "--precision", "float"], 2, "all that Loihi has"),
         ("run", ["--partition", "og", "--hybrid"], 2, "--partition, --hybrid: expected with"),
         ("verify", ["--target", "loihi2"], 4, NO_CHIP),

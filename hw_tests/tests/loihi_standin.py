@@ -28,10 +28,11 @@ from lava.magma.core.run_conditions import RunSteps
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from lava.utils import loihi as lava_loihi
 
-from hw_tests.tests import embedded_io
+from hw_tests.tests import embedded_io, nc_standin
 from hw_tests.tests.embedded_io import spike
 from hw_tests.tests.loihi_calls import FOLDER, folder, note
 from lava_procs import CELIF, register_chip_model, unregister_chip_model
+from lava_procs.loihi.session import ChipCfg
 from lava_procs.processes.celif.models import PyCELIFModelFixed
 
 # As SLURM answers: two boards, one of them down, and a partition that is.
@@ -99,12 +100,20 @@ def _module(name: str, **contents: Any) -> ModuleType:
 @contextmanager
 def installed(where: Path, *, model: bool = True) -> Iterator[None]:
     """Put the stand-in where the extension would be; ``model`` brings an on-chip CELIF along."""
-    nc, c = type("AbstractNcProcessModel", (), {}), type("CLoihiProcessModel", (), {})
+    nc, c = nc_standin.AbstractNcProcessModel, type("CLoihiProcessModel", (), {})
     modules = {
         "lava.utils.loihi2_profiler": {},
         "lava.utils.loihi2_state_probes": {"StateProbe": StateProbe},
         "lava.magma.compiler.subcompilers.nc.ncproc_compiler": {},
         "lava.magma.core.model.nc.model": {"AbstractNcProcessModel": nc},
+        "lava.magma.core.model.nc.ports": {
+            "NcInPort": nc_standin.NcInPort,
+            "NcOutPort": nc_standin.NcOutPort,
+        },
+        "lava.magma.core.model.nc.type": {"LavaNcType": nc_standin.LavaNcType},
+        "lava.magma.core.model.nc.var": {"NcVar": nc_standin.NcVar},
+        "lava.magma.core.model.nc.net": {"NetL2": nc_standin.NetL2},
+        "lava.magma.core.model.nc.tables": {"Nodes": nc_standin.Nodes},
         "lava.magma.core.model.c.model": {"CLoihiProcessModel": c},
     }
     (where / "sinfo").write_text(SINFO)
@@ -120,6 +129,7 @@ def installed(where: Path, *, model: bool = True) -> Iterator[None]:
         patch.setattr(run_configs, "CLoihiProcessModel", c, raising=False)
         patch.setattr(run_configs, "AbstractNcProcessModel", nc)
         _prefer_integers(patch)
+        _compile_on_chip_models(patch)
         _listen(patch)
         if model:
             register_chip_model(CELIF, ChipCELIF)
@@ -137,6 +147,22 @@ def _prefer_integers(patch: pytest.MonkeyPatch) -> None:
         return sorted(ordered(self, models), key=lambda i: "fixed_pt" not in models[i].tags)
 
     patch.setattr(run_configs.Loihi2HwCfg, "_order_according_to_resources", order)
+
+
+def _compile_on_chip_models(patch: pytest.MonkeyPatch) -> None:
+    """Walk a model for neurocores to where the chip takes over, and compute in its place here."""
+    select = ChipCfg.select
+
+    def walked(self: Any, process: AbstractProcess, proc_models: list[type]) -> type:
+        model = select(self, process, proc_models)
+        if not issubclass(model, nc_standin.AbstractNcProcessModel):
+            return model
+        net = nc_standin.walk(model, process)
+        constants, state = net.nodes["neurons_cfg"].fields, net.nodes["neurons"].fields
+        note("allocate", model.__name__, sorted(constants), sorted(state))
+        return ChipCELIF
+
+    patch.setattr(ChipCfg, "select", walked)
 
 
 def _listen(patch: pytest.MonkeyPatch) -> None:

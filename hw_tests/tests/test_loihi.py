@@ -175,7 +175,7 @@ def test_each_missing_piece_is_named_with_a_remedy(
 ) -> None:
     assert missing(SLURM) is None
     modules = re.findall(r"\((lava[\w.]+)\)", str(pieces(SLURM)))
-    assert len(modules) == 6
+    assert len(modules) == 7
     for module in modules:
         with monkeypatch.context() as patch:
             patch.delitem(sys.modules, module)
@@ -187,7 +187,9 @@ def test_each_missing_piece_is_named_with_a_remedy(
         assert "the command sinfo) is missing; run this on a machine" in str(missing(SLURM))
         assert "the command ping) is missing" in str(missing(Loihi(host="og")))
     unregister_chip_model(CELIF)
-    assert "on-chip model of CELIF is missing; install a package" in str(missing(SLURM))
+    assert "NcCELIF) is missing; name the microcode's file, which a member of INRC" in str(
+        missing(SLURM)
+    )
     assert missing(replace(SLURM, hybrid=True)) is None
 
 

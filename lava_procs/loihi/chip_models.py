@@ -1,29 +1,34 @@
-"""Where an on-chip model of CELIF comes in, once somebody has written one.
+"""The on-chip models that a run on the chip uses.
 
-Intel's extension of Lava, and with it what a model on a neurocore is made of, is for members of
-INRC only, so no such model is here. Register one in Python,
+celif brings one, :mod:`lava_procs.loihi.nc_celif`, which lacks nothing but its microcode: Intel's
+assembler and instruction set are for members of INRC only. Name the microcode's file in
+``CELIF_UCODE`` and it is used. A model of your own takes precedence. Register it in Python,
 
->>> register_chip_model(CELIF, NcCelif)  # doctest: +SKIP
+>>> register_chip_model(CELIF, MyCelif)  # doctest: +SKIP
 
 or in the package that brings it, which is then used wherever it is installed::
 
     [project.entry-points."celif.chip_models"]
-    celif = "my_package.models:NcCelif"
+    celif = "my_package.models:MyCelif"
 
 The model is a ProcessModel of Lava's, ``@implements(proc=CELIF, protocol=LoihiProtocol)`` and
 ``@requires(Loihi2NeuroCore)``. Its ``allocate`` finds the layer's integers in the Process's Vars
-and, in ``proc_params``, ``shape`` and ``clock`` (lag, steps and period: when it resets and which
-TE it uses). ``v`` (before the reset), ``theta`` and ``s`` must be its Vars, or rung 4 of the
-ladder cannot see them. ``celif golden`` writes what else there is to know.
+and, in ``proc_params``, ``shape``, ``clock`` (lag, steps and period: when it resets and which TE it
+uses), ``te_form`` and ``ignore_first``. ``v`` (before the reset), ``theta`` and ``s`` must be its
+Vars, or rung 4 of the ladder cannot see them.
 """
 
 from __future__ import annotations
 
+import os
 from importlib import metadata
 from typing import Any
 
 from lava.magma.core.model.model import AbstractProcessModel
 from lava.magma.core.process.process import AbstractProcess
+
+from lava_procs.loihi.nc_celif import UCODE, nc_celif
+from lava_procs.processes.celif.process import CELIF
 
 GROUP = "celif.chip_models"
 """Name of the entry points."""
@@ -32,7 +37,7 @@ _registered: dict[type[AbstractProcess], type[AbstractProcessModel]] = {}
 
 
 def register_chip_model(process: type[AbstractProcess], model: type[AbstractProcessModel]) -> None:
-    """Let ``model`` run ``process`` on the chip; the last one registered counts.
+    """Let ``model`` run ``process`` on the chip; the last one registered is used.
 
     Raises
     ------
@@ -57,14 +62,25 @@ def unregister_chip_model(process: type[AbstractProcess]) -> None:
 
 
 def chip_models() -> dict[type[AbstractProcess], type[AbstractProcessModel]]:
-    """Every on-chip model, by its Process: registered ones, and those of installed packages."""
+    """Every on-chip model, by its Process: registered ones, then those of installed packages.
+
+    Without either, NcCELIF runs the microcode that ``CELIF_UCODE`` names.
+
+    Raises
+    ------
+    MicrocodeMissingError
+        ``CELIF_UCODE`` names no file.
+    """
     found: dict[type[AbstractProcess], type[AbstractProcessModel]] = {}
     for entry in metadata.entry_points(group=GROUP):
         model: Any = _load(entry)
         process = getattr(model, "implements_process", None)
         if process is not None:
             found[process] = model
-    return found | _registered
+    found |= _registered
+    if CELIF not in found and (ucode := os.environ.get(UCODE)):
+        found[CELIF] = nc_celif(ucode)
+    return found
 
 
 def _load(entry: metadata.EntryPoint) -> Any:

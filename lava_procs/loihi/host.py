@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from lava.utils import loihi as lava_loihi
 
 from lava_procs.loihi.chip_models import GROUP, chip_models
+from lava_procs.loihi.nc_celif import UCODE, MicrocodeMissingError
 from lava_procs.processes.celif.process import CELIF
 
 _ASK_INTEL = (
@@ -171,6 +172,7 @@ def pieces(chip: Loihi | None = None) -> list[Piece]:
     parts = {
         "the compiler for neurocores": "lava.magma.compiler.subcompilers.nc.ncproc_compiler",
         "models for neurocores": "lava.magma.core.model.nc.model",
+        "ports and Vars of such models": "lava.magma.core.model.nc.var",
         "models for embedded processors": "lava.magma.core.model.c.model",
         "adapters between host and chip": "lava.proc.embedded_io.spike",
         "probes of on-chip state": "lava.utils.loihi2_state_probes",
@@ -192,16 +194,23 @@ def pieces(chip: Loihi | None = None) -> list[Piece]:
         Piece(f"a way to {chip} (the command {command})", bool(shutil.which(command)), why)
     )
     if not chip.hybrid:
-        found.append(
-            Piece(
-                "an on-chip model of CELIF",
-                CELIF in chip_models(),
-                f"install a package with an entry point {GROUP!r}, call "
-                "lava_procs.register_chip_model(CELIF, Model), or use --hybrid, which keeps CELIF "
-                "on the host",
-            )
-        )
+        found.append(_neuron())
     return found
+
+
+def _neuron() -> Piece:
+    """The on-chip model of CELIF, all of which is here but its microcode."""
+    name = "an on-chip model of CELIF, or the microcode for ours (NcCELIF)"
+    remedy = (
+        "name the microcode's file, which a member of INRC writes from `celif golden`, in "
+        f"{UCODE}, or bring a model of your own by an entry point {GROUP!r} or "
+        "lava_procs.register_chip_model(CELIF, Model), or use --hybrid, which keeps CELIF on the "
+        "host"
+    )
+    try:
+        return Piece(name, CELIF in chip_models(), remedy)
+    except MicrocodeMissingError as error:
+        return Piece(name, False, str(error))
 
 
 def missing(chip: Loihi | None = None) -> str | None:
