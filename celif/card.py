@@ -72,13 +72,13 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
     samples, lava_samples
         How many of the first test samples float and twin see, all by default, and Lava, none for 0.
     """
-    content = checkpoint.read(model.with_suffix(".pt"))
-    net = checkpoint.load(model.with_suffix(".pt"))
+    content = checkpoint.read(model.with_suffix(checkpoint.SUFFIX))
+    net = checkpoint.load(model.with_suffix(checkpoint.SUFFIX))
     fixed = read_netx(model.with_suffix(".net"))
     if fixed.digests != {name: digest(p.detach()) for name, p in net.named_parameters()}:
         raise ValueError(
-            f"{model.with_suffix('.net')}: expected the export of {model.with_suffix('.pt')}, "
-            "found that of other weights; export it again"
+            f"{model.with_suffix('.net')}: expected the export of "
+            f"{model.with_suffix(checkpoint.SUFFIX)}, found that of other weights; export it again"
         )
     task = load_task(content["task"], data)
     tasks.require_classes(task.objective, str(model))
@@ -103,7 +103,9 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
         lava=_in_lava(fixed, model, x.numpy(), labels, trace, lava_samples),
         bits=[(layer.weight_bits, layer.te_bits) for layer in layers],
         fraction_bits=[layer.fraction_bits for layer in layers],
-        file_bytes={end: model.with_suffix(end).stat().st_size for end in (".pt", ".net")},
+        file_bytes={
+            end: model.with_suffix(end).stat().st_size for end in (checkpoint.SUFFIX, ".net")
+        },
         recipe=content["recipe"],
         network=net.config.plain(),
         origin=content.get("origin"),
@@ -153,7 +155,8 @@ Task {card.task}, T = {card.steps}, network {" → ".join(map(str, card.widths))
 them, epoch {len(scores)}.
 - **Integers**: F = {", ".join(map(str, card.fraction_bits))} fractional bits; the same prediction \
 as float for {card.same_predictions:.2%}.
-- **Files**: {card.file_bytes[".pt"]:,} bytes `.pt`, {card.file_bytes[".net"]:,} bytes `.net`.
+- **Files**: {card.file_bytes[checkpoint.SUFFIX]:,} bytes `.safetensors`, \
+{card.file_bytes[".net"]:,} bytes `.net`.
 """
 
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "fit": "Place a netx file on a chip's cores; estimate energy and time.",
     "golden": "Write the bring-up kit of a netx file, or check results against one.",
     "card": "Measure a model and print its model card in Markdown.",
+    "convert": "Convert a checkpoint of an earlier version to safetensors.",
     "reproduce": "Run an experiment of the paper and compare the numbers.",
     "doctor": "Check this machine: what works, and how to mend what does not.",
 }

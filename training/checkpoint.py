@@ -1,14 +1,15 @@
-"""Checkpoints: a network, how it was made and, while training, all that is needed to go on.
+"""Checkpoints: a network, how it was made and, while training, all that a resumed run needs.
 
-Saved whole or not at all. Loaded by torch's restricted unpickler, and from no form of file but the
-one that :func:`save` writes: older forms take paths through torch that were open to attacks.
+A checkpoint is a safetensors file with a JSON document (:mod:`training.support.tensor_file`). It is
+written whole or not at all, reading it executes nothing, and a checksum shows damage. Files of
+versions 1 and 2, which torch pickled, are read by ``celif convert`` alone
+(:mod:`training.old_checkpoint`).
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,37 +19,53 @@ from torch import nn
 
 from training.network.config import NetworkConfig
 from training.network.network import Network
-from training.support.atomic import atomic_file
+from training.support import tensor_file
 
-VERSION = 2
-"""2 added ``kind`` and a place in the middle of an epoch; files of version 1 are read as before."""
+VERSION = 3
+"""Version of the files that :func:`save` writes: 3 replaced torch's pickles by safetensors."""
+
+SUFFIX = ".safetensors"
+"""How the names of checkpoints end; a file is recognised by its content."""
+
+OLD_SUFFIX = ".pt"
+"""How the names of checkpoints of versions 1 and 2 end."""
 
 BUILDERS: dict[str, Callable[..., nn.Module]] = {"Network": Network}
-"""What a file's ``kind`` is built by, from its ``network`` as keywords. Add your own modules."""
+"""Builds the module of a file by its ``kind``, from its ``network`` as keywords; add your own."""
+
 
 LATE_BUILDERS = {"QuantizedNetwork": "export.qat.network"}
 """Modules that add their builder to :data:`BUILDERS`, imported when a checkpoint needs them."""
 
+_OPTIONAL: dict[str, tuple[type, str]] = {
+    "task": (str, "the name of a task"),
+    "recipe": (dict, "options by name"),
+    "history": (list, "a list of epochs"),
+    "origin": (str, "a path"),
+    "processes": (int, "a number"),
+}
+"""Fields that a trainer adds, with their types."""
+
 
 class CheckpointError(ValueError):
-    """A file that is no checkpoint of ours."""
+    """A file that is not a checkpoint, or has a field that cannot be right."""
 
 
 def save(path: str | os.PathLike[str], net: nn.Module, **extra: Any) -> None:
-    """Write ``net`` and ``extra`` (tensors and plain values) to ``path``.
+    """Write ``net`` and ``extra`` to ``path``.
 
-    A module with a ``config`` of plain values, from which :data:`BUILDERS` can build it anew, can
-    be loaded; of any other only the weights are kept.
+    ``extra`` holds tensors and plain values, see :func:`training.support.tensor_file.write`. A
+    module with a ``config`` of plain values from which :data:`BUILDERS` can build it again can be
+    loaded; for any other module only the weights are kept.
     """
     content = {
         "celif": VERSION,
         "kind": type(net).__name__,
         "network": plain_config(net),
-        "weights": net.state_dict(),
+        "weights": dict(net.state_dict()),
         **extra,
     }
-    with atomic_file(path) as draft:
-        torch.save(content, draft)
+    tensor_file.write(path, content)
 
 
 def plain_config(net: nn.Module) -> dict[str, Any] | None:
@@ -58,52 +75,112 @@ def plain_config(net: nn.Module) -> dict[str, Any] | None:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Content of a checkpoint, checked to be one."""
-    if not Path(path).is_file():
-        raise CheckpointError(f"{path}: expected a checkpoint, found no such file")
-    if not zipfile.is_zipfile(path):
-        raise CheckpointError(f"{path}: expected a checkpoint, found another or half a file")
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch's unpickler raises whatever it stumbles over
-        raise CheckpointError(f"{path}: expected a checkpoint, found {_reason(error)}") from None
-    if not isinstance(content, dict) or not {"celif", "network", "weights"} <= set(content):
-        raise CheckpointError(f"{path}: expected a celif checkpoint, found another torch file")
-    if not isinstance(content["celif"], int) or content["celif"] > VERSION:
+    """Return the content of a checkpoint, with the fields that every checkpoint has checked."""
+    if _is_old(Path(path)):
         raise CheckpointError(
-            f"{path}: expected version up to {VERSION}, found {content['celif']}; update celif-lava"
+            f"{path}: expected a checkpoint of version {VERSION}, found a file of torch, perhaps a "
+            f"checkpoint of an earlier version; convert it with: celif convert {path}"
         )
-    return {"kind": "Network", **content}
+    try:
+        content = tensor_file.read(path)
+    except tensor_file.TensorFileError as error:
+        raise CheckpointError(f"{path}: expected a checkpoint, found {error}") from None
+    try:
+        check_fields(content)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    return content
+
+
+def check_fields(content: dict[str, Any]) -> None:
+    """Raise CheckpointError, naming the field, unless version, kind, network and weights are sound.
+
+    Weights must be finite: a network with NaN would be evaluated to something.
+    """
+    version = content.get("celif")
+    if type(version) is not int or version < 1:
+        raise CheckpointError(f"celif: expected a version from 1 up, found {version!r}")
+    if version > VERSION:
+        raise CheckpointError(
+            f"celif: expected version up to {VERSION}, found {version}; update celif-lava"
+        )
+    kind, network = content.get("kind"), content.get("network")
+    if not isinstance(kind, str):
+        raise CheckpointError(f"kind: expected the name of a class, found {kind!r}")
+    if not (network is None or isinstance(network, dict)):
+        raise CheckpointError(f"network: expected options by name, found {type(network).__name__}")
+    for name, (types, meaning) in _OPTIONAL.items():
+        if not isinstance(content.get(name), (types, type(None))):
+            raise CheckpointError(f"{name}: expected {meaning}, found {content[name]!r:.60}")
+    for name in ("weights", "raw"):
+        if name in content or name == "weights":
+            _check_weights(name, content.get(name))
+
+
+def _check_weights(field: str, weights: Any) -> None:
+    if not isinstance(weights, dict):
+        raise CheckpointError(f"{field}: expected tensors by name, found {type(weights).__name__}")
+    for name, tensor in weights.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise CheckpointError(
+                f"{field} {name}: expected a tensor, found {type(tensor).__name__}"
+            )
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise CheckpointError(
+                f"{field} {name}: expected finite numbers, found NaN or infinity; the training run "
+                "diverged: use an earlier checkpoint"
+            )
 
 
 def build(content: dict[str, Any]) -> nn.Module:
-    """The module of a checkpoint's content."""
-    kind = content["kind"]
+    """Build the module of a checkpoint's content."""
+    kind, network = content["kind"], content["network"]
     if kind in LATE_BUILDERS:
         importlib.import_module(LATE_BUILDERS[kind])
-    if kind not in BUILDERS or content["network"] is None:
+    if kind not in BUILDERS or network is None:
         raise CheckpointError(
             f"checkpoint of a {kind}: expected one of {', '.join(BUILDERS)}; make the module as it "
             "was made, then load_state_dict(checkpoint.read(path)['weights'])"
         )
-    net = BUILDERS[kind](**content["network"])
-    net.load_state_dict(content["weights"])
+    try:
+        if kind == "Network":
+            _require_shapes(network, content["weights"])
+        net = BUILDERS[kind](**network)
+    except CheckpointError:
+        raise
+    except (TypeError, ValueError, RuntimeError, KeyError, OverflowError, MemoryError) as error:
+        raise CheckpointError(f"network: expected options of a {kind}, {_reason(error)}") from None
+    try:
+        net.load_state_dict(content["weights"])
+    except (TypeError, ValueError, RuntimeError, KeyError) as error:
+        raise CheckpointError(f"weights: expected those of its {kind}, {_reason(error)}") from None
     return net
 
 
+def _require_shapes(network: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    """Require the weights to be those of a network, before memory for one is allocated."""
+    config = NetworkConfig(**network)
+    with torch.device("meta"):  # shapes without memory
+        expected = {name: tuple(w.shape) for name, w in Network(**config).state_dict().items()}
+    found = {name: tuple(w.shape) for name, w in weights.items()}
+    for name in {**expected, **found}:
+        if expected.get(name) != found.get(name):
+            raise CheckpointError(
+                f"weights: expected {_shaped(name, expected)}, found {_shaped(name, found)}"
+            )
+
+
 def load_module(path: str | os.PathLike[str]) -> nn.Module:
-    """The module in a checkpoint, whatever its kind, in evaluation mode."""
+    """Return the module in a checkpoint, whatever its kind, in evaluation mode."""
     content = read(path)
     try:
         return build(content).eval()
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: expected a network, found {_reason(error)}") from None
 
 
 def load(path: str | os.PathLike[str]) -> Network:
-    """The :class:`training.Network` in a checkpoint, in evaluation mode."""
+    """Return the :class:`training.Network` in a checkpoint, in evaluation mode."""
     net = load_module(path)
     if not isinstance(net, Network):
         raise CheckpointError(f"{path}: expected a Network, found a {type(net).__name__}")
@@ -125,10 +202,18 @@ def load_weights(path: str | os.PathLike[str], net: Network) -> None:
     net.load_state_dict(found)
 
 
+def _is_old(path: Path) -> bool:
+    """Whether a file begins as torch's zip files do."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
 def _shaped(name: str, shapes: dict[str, tuple[int, ...]]) -> str:
     return f"{name} of shape {shapes[name]}" if name in shapes else f"no {name}"
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     lines = str(error).splitlines() or [""]
-    return f"damage ({type(error).__name__}: {lines[0][:120]})"
+    return f"found damage ({type(error).__name__}: {lines[0][:160]})"

@@ -10,12 +10,15 @@ import typer
 
 from celif.commands.options import Data, Json, Samples, answer
 
-EXAMPLES = ("celif card runs/digits/best.pt", "celif card models/seq-mnist-152.pt --data DIR")
+EXAMPLES = (
+    "celif card runs/digits/best.safetensors",
+    "celif card models/seq-mnist-152.safetensors --data DIR",
+)
 
 
 def card(
     model: Annotated[
-        Path, typer.Argument(help="Checkpoint .pt; its export .net lies in the same folder.")
+        Path, typer.Argument(help="Checkpoint; its export .net lies in the same folder.")
     ],
     data: Data = None,
     samples: Samples = None,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from training import tasks
 
 EXAMPLES = (
-    "celif evaluate runs/digits/best.pt",
-    "celif evaluate best.pt digits.net",
+    "celif evaluate runs/digits/best.safetensors",
+    "celif evaluate best.safetensors digits.net",
     "celif evaluate mine.net --data mine.npz",
 )
 

@@ -22,9 +22,9 @@ from celif.commands.format_options import (
 from celif.commands.options import Calibration, Data, Json, Labels, Network, TaskOption, answer
 
 EXAMPLES = (
-    "celif export runs/digits/best.pt -o digits.net",
-    "celif export runs/digits/best.pt -o small.net --weight-bits 4 --te-bits 4",
-    "celif export mine.pt -o mine.net --network mine:build --calibration x.npy",
+    "celif export runs/digits/best.safetensors -o digits.net",
+    "celif export runs/digits/best.safetensors -o small.net --weight-bits 4 --te-bits 4",
+    "celif export mine.safetensors -o mine.net --network mine:build --calibration x.npy",
 )
 
 

@@ -23,8 +23,8 @@ from celif.commands.format_options import (
 from celif.commands.options import Data, Json, Labels, TaskOption, answer
 
 EXAMPLES = (
-    "celif finetune runs/digits/best.pt --out runs/digits-4bit",
-    "celif finetune runs/digits/best.pt --out runs/small --weight-bits 3 --epochs 20",
+    "celif finetune runs/digits/best.safetensors --out runs/digits-4bit",
+    "celif finetune runs/digits/best.safetensors --out runs/small --weight-bits 3 --epochs 20",
 )
 
 

@@ -21,7 +21,7 @@ from celif.commands.options import (
 )
 from celif.commands.verify_job import Against, Given, LavaSamples, Strict, Target, climb, end
 
-EXAMPLES = ("celif report digits.net --against runs/digits/best.pt -o digits.html",)
+EXAMPLES = ("celif report digits.net --against runs/digits/best.safetensors -o digits.html",)
 
 
 def report(

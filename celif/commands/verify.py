@@ -38,8 +38,8 @@ from celif.commands.verify_job import (
 )
 
 EXAMPLES = (
-    "celif verify digits.net --against runs/digits/best.pt",
-    "celif verify digits.net --against best.pt --target torch,twin --strict",
+    "celif verify digits.net --against runs/digits/best.safetensors",
+    "celif verify digits.net --against best.safetensors --target torch,twin --strict",
     "celif verify --recorded",
 )
 

@@ -187,7 +187,7 @@ def run(settings: Settings) -> Outcome:
 def _network(settings: Settings) -> tuple[Network, Path, np.ndarray, str]:
     """A trained network, its 8-bit file, and test samples to count on."""
     if not settings.quick:
-        net = checkpoint.load(model("seq-mnist-152.pt"))
+        net = checkpoint.load(model("seq-mnist-152.safetensors"))
         x = tasks.load("seq-mnist", settings.data).test.x[:500].numpy()
         budget = (
             "models/seq-mnist-152, hidden (64, 152, 152), counted on 500 test images of Seq-MNIST"

@@ -116,9 +116,9 @@ def _train(
 def stored(name: str, task: Task) -> Row:
     """The row of a network of the repository, measured on the test data."""
     what, paper = f"CE-LIF feedforward, models/{name}, {task.name}", STORED[name]
-    if not (MODELS / f"{name}.pt").is_file():
-        return Row(what, None, paper, "%", f"{NOT_RUN}: models/{name}.pt is not there")
-    net = checkpoint.load(MODELS / f"{name}.pt")
+    if not (MODELS / f"{name}.safetensors").is_file():
+        return Row(what, None, paper, "%", f"{NOT_RUN}: models/{name}.safetensors is not there")
+    net = checkpoint.load(MODELS / f"{name}.safetensors")
     score = 100 * evaluate(net, task.test)
     return Row(what, score, paper, "%", f"{net.num_parameters:,} parameters, a recipe of its own")
 

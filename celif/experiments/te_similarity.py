@@ -23,7 +23,7 @@ from training.network import temporal_encoding
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
 
-SEQ_MNIST = "seq-mnist-88.pt"
+SEQ_MNIST = "seq-mnist-88.safetensors"
 _ROWS = 4
 """Rows over which the contrast is taken."""
 

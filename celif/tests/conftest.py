@@ -38,7 +38,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--dropout", 0),
     )
     assert trained["validation"] > 0.3
-    exported = answer("export", folder / "run" / "last.pt", "-o", folder / "net.net")
+    exported = answer("export", folder / "run" / "last.safetensors", "-o", folder / "net.net")
     assert len(exported["layers"]) == 2
     return folder
 

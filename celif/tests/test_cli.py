@@ -49,7 +49,7 @@ def test_run_in_lava_predicts_as_the_twin(run_folder: Path) -> None:
 
 def test_verify_climbs_and_measures_the_gap(run_folder: Path) -> None:
     said = answer(
-        *("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.pt"),
+        *("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.safetensors"),
         *("--task", "digits", "--samples", 40, "--lava-samples", 1),
     )
     verdicts = {rung["rung"]: rung["verdict"] for rung in said["rungs"]}
@@ -62,7 +62,7 @@ def test_verify_fails_for_another_checkpoint(run_folder: Path, tmp_path: Path) -
     other = ("train", "--out", tmp_path, "--epochs", 1, "--hidden", "32,24", "--seed", 1)
     assert run_celif(*other).exit_code == 0
     result = run_celif(
-        *("verify", run_folder / "net.net", "--against", tmp_path / "last.pt"),
+        *("verify", run_folder / "net.net", "--against", tmp_path / "last.safetensors"),
         *("--task", "digits", "--samples", 10, "--target", "torch,twin"),
     )
     assert result.exit_code == 1
@@ -70,7 +70,7 @@ def test_verify_fails_for_another_checkpoint(run_folder: Path, tmp_path: Path) -
 
 def test_verify_takes_the_samples_of_the_checkpoints_task(run_folder: Path) -> None:
     said = answer(
-        *("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.pt"),
+        *("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.safetensors"),
         *("--target", "twin", "--samples", 30),
     )
     assert said["gap"]["samples"] == 30
@@ -80,7 +80,7 @@ def test_verify_takes_the_samples_of_the_checkpoints_task(run_folder: Path) -> N
 def test_strict_verify_ends_with_1_on_an_alarm(
     run_folder: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.pt")
+    arguments = ("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.safetensors")
     options = ("--samples", 5, "--target", "twin")
     assert end_of(*arguments, *options, "--strict").code == 0
     monkeypatch.setattr("celif.verification.alarms.LEAST_AGREEMENT", 1.1)
@@ -91,7 +91,7 @@ def test_strict_verify_ends_with_1_on_an_alarm(
 
 
 def test_verify_knows_fine_tuned_checkpoints(run_folder: Path, tmp_path: Path) -> None:
-    tuned = answer("finetune", run_folder / "run" / "last.pt", "--out", tmp_path, "--epochs", 1)
+    tuned = answer("finetune", run_folder / "run" / "last.safetensors", "--out", tmp_path, "--epochs", 1)
     answer("export", tuned["checkpoint"], "-o", tmp_path / "tuned.net")
     said = answer(
         *("verify", tmp_path / "tuned.net", "--against", tuned["checkpoint"]),
@@ -104,7 +104,7 @@ def test_verify_knows_fine_tuned_checkpoints(run_folder: Path, tmp_path: Path) -
 def test_report_writes_a_page_of_the_verification(run_folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     said = answer(
-        *("report", run_folder / "net.net", "--against", run_folder / "run" / "last.pt"),
+        *("report", run_folder / "net.net", "--against", run_folder / "run" / "last.safetensors"),
         *("--samples", 20, "--target", "torch,twin", "-o", page),
     )
     assert said["page"] == str(page)
@@ -116,7 +116,7 @@ def test_report_writes_a_page_of_the_verification(run_folder: Path, tmp_path: Pa
 
 
 def test_evaluate_knows_checkpoints_and_exports(run_folder: Path) -> None:
-    floats = answer("evaluate", run_folder / "run" / "last.pt")
+    floats = answer("evaluate", run_folder / "run" / "last.safetensors")
     fixed = answer("evaluate", run_folder / "net.net", "--task", "digits")
     assert (floats["kind"], fixed["kind"]) == ("float", "fixed")
     assert abs(floats["accuracy"] - fixed["accuracy"]) < 0.05
@@ -152,10 +152,10 @@ def test_train_resumes_to_the_same_end(tmp_path: Path, monkeypatch: pytest.Monke
         patch.setattr(cli.console, "training_bar", pulled_plug)
         died = run_celif("train", "--out", tmp_path / "cut", *options)
     assert isinstance(died.exception, Interruption)
-    assert len(checkpoint.read(tmp_path / "cut" / "last.pt")["history"]) == 1
+    assert len(checkpoint.read(tmp_path / "cut" / "last.safetensors")["history"]) == 1
     resumed = answer("train", "--out", tmp_path / "cut", *options, "--resume")
     assert resumed["loss"] == whole["loss"]
-    ours, theirs = (checkpoint.read(tmp_path / n / "last.pt") for n in ("whole", "cut"))
+    ours, theirs = (checkpoint.read(tmp_path / n / "last.safetensors") for n in ("whole", "cut"))
     assert len(theirs["history"]) == 3
     assert ours["weights"].keys() == theirs["weights"].keys()
     for name, value in ours["weights"].items():
@@ -175,8 +175,8 @@ def test_train_writes_to_a_folder_named_after_the_task(
     other = replace(tasks.load("digits"), name="seq-mnist")
     monkeypatch.setattr(tasks, "load", lambda name, data=None: other)
     said = answer("train", "--task", "seq-mnist", "--epochs", 1, "--hidden", "4")
-    assert said["checkpoint"] == "runs/seq-mnist/last.pt"
-    assert (tmp_path / "runs/seq-mnist/last.pt").is_file()
+    assert said["checkpoint"] == "runs/seq-mnist/last.safetensors"
+    assert (tmp_path / "runs/seq-mnist/last.safetensors").is_file()
 
 
 def test_input_file_runs_as_the_same_samples_of_a_task(run_folder: Path, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_text_in_brackets_is_printed_whole(
         f"{name}: fixed, 5 test"
         in end_of("evaluate", name, "--task", "digits", "--samples", 5).output
     )
-    exported = end_of("export", run_folder / "run" / "last.pt", "-o", "[b].net")
+    exported = end_of("export", run_folder / "run" / "last.safetensors", "-o", "[b].net")
     assert exported.code == 0
     assert "[b].net  (" in exported.output
 

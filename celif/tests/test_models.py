@@ -21,9 +21,11 @@ def test_there_are_models() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_export_was_made_from_its_checkpoint(name: str) -> None:
-    net, fixed = checkpoint.load(MODELS / f"{name}.pt"), read_netx(MODELS / f"{name}.net")
+    net, fixed = checkpoint.load(MODELS / f"{name}.safetensors"), read_netx(MODELS / f"{name}.net")
     assert fixed.digests == {n: digest(p.detach()) for n, p in net.named_parameters()}
-    assert all((MODELS / f"{name}{end}").stat().st_size < 1_000_000 for end in (".pt", ".net"))
+    assert all(
+        (MODELS / f"{name}{end}").stat().st_size < 1_000_000 for end in (".safetensors", ".net")
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,4 +42,4 @@ def test_model_fires_in_every_layer(name: str, rng: np.random.Generator) -> None
 def test_model_has_a_card_with_its_parameters(name: str) -> None:
     card = (MODELS / "README.md").read_text(encoding="utf-8")
     assert f"## {name}" in card
-    assert f"{checkpoint.load(MODELS / f'{name}.pt').num_parameters:,} parameters" in card
+    assert f"{checkpoint.load(MODELS / f'{name}.safetensors').num_parameters:,} parameters" in card

@@ -70,8 +70,6 @@ def write(
     samples = as_floats(fixed, x)
     about = "sample 0" + ("" if y is None else f", a {int(y[0])}")
     picture = figures.sample_figure(fixed, source, samples[:1], about)
-    with atomic_file(page.with_suffix(".png")) as draft:
-        picture.savefig(draft, dpi=130, format="png")
     parts = [
         _summary(fixed, result, title),
         _alarms(result),
@@ -84,7 +82,9 @@ def write(
     parts += [_formats(fixed), "<h2>One sample, step by step</h2>", figures.svg(picture)]
     if history:
         parts += ["<h2>Training</h2>", figures.svg(figures.training_figure(history))]
-    with atomic_file(page) as draft:
+    # Page and picture are replaced together, once both have been written.
+    with atomic_file(page.with_suffix(".png")) as png, atomic_file(page) as draft:
+        picture.savefig(png, dpi=130, format="png")
         text = _PAGE.format(title=html.escape(title), body="".join(parts))
         draft.write_text(text, encoding="utf-8")
     return page

@@ -47,8 +47,8 @@ def test_unknown_name_is_an_attribute_error():
 def test_checkpoint_of_a_quantised_network_finds_its_builder(tmp_path):
     torch.manual_seed(0)
     net = export.quantize(Network(1, (4,), 2, 6), torch.rand(3, 1, 6))
-    checkpoint.save(tmp_path / "net.pt", net)
-    path = str(tmp_path / "net.pt")
+    checkpoint.save(tmp_path / "net.safetensors", net)
+    path = str(tmp_path / "net.safetensors")
     load = f"from training import checkpoint; print(checkpoint.load_module({path!r}))"
     done = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("QuantizedNetwork")

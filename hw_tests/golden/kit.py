@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from hw_tests.golden.vectors import (
     parameters_text,
     vectors,
 )
+from training.support.atomic import atomic_folder
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -108,14 +107,7 @@ def write_kit(net: FixedNetwork, x: np.ndarray, folder: str | os.PathLike[str]) 
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"{target}: the folder above it does not exist; create it")
     given = Case(NETWORK, "The given network.", net, net.encode(x))
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    draft.mkdir()
-    try:
+    with atomic_folder(target) as draft:
         manifest = _fill(draft, [*unit_cases(), given])
         (draft / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        if target.exists():
-            shutil.rmtree(target)
-        draft.rename(target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return manifest

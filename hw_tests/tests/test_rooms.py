@@ -15,7 +15,7 @@ STANDARD = set(sys.stdlib_module_names)
 
 # What each room may import beside the standard library and itself.
 ALLOWED = {
-    "training": {"torch", "numpy", "numba"},
+    "training": {"torch", "numpy", "numba", "safetensors"},
     "export": {"torch", "numpy", "numba", "h5py", "training"},
     # Its float model runs training's step, so it sees that room through export's. scipy has the
     # matrices of Lava's own Sparse; typing_extensions is for type checkers alone.

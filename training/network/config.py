@@ -138,7 +138,7 @@ def _order(permutation: Sequence[int] | None, steps: int) -> tuple[int, ...] | N
     if permutation is None:
         return None
     order = tuple(int(step) for step in permutation)
-    if sorted(order) != list(range(steps)):
+    if len(order) != steps or sorted(order) != list(range(steps)):
         raise ValueError(
             f"permutation: expected every step 0..{steps - 1} exactly once, "
             f"got {len(order)} values; e.g. torch.randperm(steps).tolist()"

@@ -1,8 +1,8 @@
-"""Training: seeded, on one process or several, and resumable bit for bit from any step.
+"""The training loop: seeded, on one process or several, and resumable bit for bit from any step.
 
-Every batch is a function of seed, epoch and step, and a checkpoint holds weights, optimiser, random
-state and the sums of a half-finished epoch. So a resumed run ends with the same weights as an
-undisturbed one.
+Every batch is a function of seed, epoch and step, and :meth:`Trainer.state_dict` holds weights,
+optimiser, random state and the sums of a half-finished epoch. A resumed run therefore ends with the
+same weights as an undisturbed one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -18,17 +19,17 @@ import torch
 from torch import nn
 
 from training import checkpoint
-from training.network.network import Network
 from training.support import openmp
 from training.tasks import Source, Task
-from training.trainer import run_state
+from training.trainer import resume
 from training.trainer.augment import Augmented
 from training.trainer.average import Average
 from training.trainer.distributed import SEED_STRIDE, Group
 from training.trainer.evaluation import evaluate, placed
-from training.trainer.progress import Clock, Progress, Tally, look
+from training.trainer.progress import Progress, StepTimer, Tally, look
 from training.trainer.recipe import Recipe
-from training.trainer.run_folder import BEST, LAST, METRICS, Board, Epoch, RunFolder
+from training.trainer.run_folder import BEST, LAST, METRICS, Epoch, RunFolder, TensorBoard
+from training.trainer.setup import parameter_groups, require_fit, start
 
 __all__ = ["BEST", "LAST", "METRICS", "Progress", "Recipe", "Trainer", "evaluate", "start"]
 
@@ -36,27 +37,34 @@ Net = TypeVar("Net", bound=nn.Module)
 
 
 class Trainer(Generic[Net]):
-    """Trains ``net`` on ``task``; the run's folder ``out`` holds checkpoints and metrics.
+    """Trains ``net`` on ``task`` and keeps checkpoints and metrics in the folder ``out``.
 
-    Under ``torch.distributed`` every process makes one of these with the same arguments; the first
-    alone reports and writes.
+    Under ``torch.distributed`` every process makes a Trainer with the same arguments; only the
+    first one reports and writes.
 
     Parameters
     ----------
     net, task, recipe
-        What is trained, on what, and how. Any module will do whose outputs fit the task's
-        objective. Seed torch before building it, or use :func:`start`.
+        What is trained, on what, and how. Any module whose outputs fit the task's objective will
+        do. Seed torch before building it, or use :func:`start`.
     out
-        Folder of the run, made if need be.
+        Folder of the run, created if it does not exist.
     report
         Called with a :class:`Progress` after every step and epoch.
     save_minutes, save_steps
-        A checkpoint is written after every epoch and, in between, after so many minutes or steps;
-        None for not.
+        Besides after every epoch, write a checkpoint whenever this many minutes or steps have
+        passed; None turns either off.
     tensorboard
         Write the metrics for TensorBoard, too.
     origin
-        Where the first weights come from, if not from the recipe's seed; kept with the run.
+        Where the first weights come from, if not from the recipe's seed; recorded with the run.
+
+    Examples
+    --------
+    >>> recipe = Recipe(epochs=5)
+    >>> run = Trainer(start(task, (64, 88), recipe), task, recipe, "runs/mine")
+    >>> run.resume()  # continues an interrupted run
+    >>> net = run.run()
     """
 
     def __init__(
@@ -72,7 +80,7 @@ class Trainer(Generic[Net]):
         tensorboard: bool = False,
         origin: str | None = None,
     ) -> None:
-        _require_fit(net, task)
+        require_fit(net, task)
         openmp.warn_if_late()
         self.origin = origin
         self.net, self.task, self.recipe, self.report = net, task, recipe, report
@@ -84,7 +92,7 @@ class Trainer(Generic[Net]):
         self.steps_per_epoch = math.ceil(len(task.train) / recipe.batch)
         self.total_steps = recipe.epochs * self.steps_per_epoch
         self.optimizer = torch.optim.AdamW(
-            _groups(net, recipe.te_lr), lr=recipe.lr, weight_decay=recipe.weight_decay
+            parameter_groups(net, recipe.te_lr), lr=recipe.lr, weight_decay=recipe.weight_decay
         )
         self.device = next(net.parameters()).device
         self.group.start_alike(net)
@@ -93,8 +101,8 @@ class Trainer(Generic[Net]):
         self.average = Average(net, recipe.average) if recipe.average else None
         self.history: list[Epoch] = []
         self.tally, self._resumed = Tally(), False
-        self._clock, self._saved = Clock(), time.monotonic()
-        self._board: Board | None = None
+        self._timer, self._saved = StepTimer(), time.monotonic()
+        self._board: TensorBoard | None = None
 
     @property
     def out(self) -> Path:
@@ -109,14 +117,15 @@ class Trainer(Generic[Net]):
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or patience is at its end."""
+        """Whether all epochs are done, or patience has run out."""
         done, best = len(self.history), self.best_epoch
         if self.recipe.patience is not None and best is not None:
             return done >= min(self.recipe.epochs, best + 1 + self.recipe.patience)
         return done >= self.recipe.epochs
 
     def resume(self) -> bool:
-        """Continue from the run's last checkpoint; False if there is none."""
+        """Continue from the run's last checkpoint; return False if there is none."""
+        self.folder.refuse_old_checkpoint()
         found = self.folder.last.exists()
         (seeing,) = self.group.totals([float(found)], self.device)
         if seeing not in (0, self.group.size):
@@ -126,17 +135,65 @@ class Trainer(Generic[Net]):
             )
         if not found:
             return False
-        run_state.restore(self, self.folder.last)
+        self.load_state_dict(checkpoint.read(self.folder.last), self.folder.last)
         self._resumed = True
         return True
 
+    def about(self) -> dict[str, Any]:
+        """Return what makes a run that run: network, task, recipe, processes, origin."""
+        return {
+            "network": checkpoint.plain_config(self.net),
+            "task": self.task.name,
+            "recipe": asdict(self.recipe),
+            "processes": self.group.size,
+            "origin": self.origin,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that a resumed run needs; all processes must call this together.
+
+        ``weights`` are the average where the recipe has one, and ``raw`` the network's own.
+        """
+        state = {
+            **self.about(),
+            **self._results(),
+            "optimizer": resume.saved_optimizer(self.optimizer),
+            "tally": asdict(self.tally),
+            "random": self.group.gather(torch.get_rng_state(), self.device),
+        }
+        if self.device.type == "cuda":
+            state["random_cuda"] = self.group.gather(torch.cuda.get_rng_state(), self.device)
+        if self.average is not None:
+            state |= {"raw": dict(self.net.state_dict()), "averaged": self.average.updates}
+        return state
+
+    def _results(self) -> dict[str, Any]:
+        average = {} if self.average is None else {"weights": self.average.weights}
+        return {"history": self.history, **average}
+
+    def load_state_dict(self, state: dict[str, Any], path: Path = Path(LAST)) -> None:
+        """Continue where ``state`` was taken; refuse that of another run, naming ``path``."""
+        resume.require_same_run(self.about(), state, type(self.net).__name__, path)
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        optimizer = resume.optimizer_state(state, path, parameters)
+        history = resume.history_of(state, path)
+        tally = resume.tally_of(state, path, self.steps_per_epoch)
+        resume.require_random_states(state, path)
+        self.net.load_state_dict(state.get("raw", state["weights"]))
+        if self.average is not None:
+            self.average.load(state["weights"], state["averaged"])
+        self.optimizer.load_state_dict(optimizer)
+        self.history, self.tally, self.origin = history, tally, state.get("origin")
+        done = len(history) * self.steps_per_epoch + tally.step
+        resume.restore_random(state, path, self.group, self.device, self.recipe.seed + done)
+
     def run(self) -> Net:
-        """Train to the end; return the network of the last epoch, or the average, to evaluate."""
+        """Train to the end; return the network, or its average, in evaluation mode."""
         if self.group.rank == 0 and not self.finished:
-            self.folder.begin(run_state.about(self), self._resumed)
+            self.folder.begin(self.about(), self._resumed)
             if self.tensorboard:
-                self._board = Board(self.out, len(self.history))
-        self._clock, self._saved = Clock(), time.monotonic()
+                self._board = TensorBoard(self.out, len(self.history))
+        self._timer, self._saved = StepTimer(), time.monotonic()
         while not self.finished:
             self._epoch()
         if self.average is not None:
@@ -149,7 +206,7 @@ class Trainer(Generic[Net]):
         while self.tally.step < self.steps_per_epoch:
             save = self._step()
             self.tally.seconds = time.monotonic() - began
-            self._clock.tick()
+            self._timer.tick()
             self._tell(len(self.history))
             if save and self.tally.step < self.steps_per_epoch:
                 self._save()
@@ -158,35 +215,28 @@ class Trainer(Generic[Net]):
             validation = evaluate(
                 self.net, self.task.validation, objective=objective, group=self.group
             )
-        self.history.append(
-            {
-                **self.tally.means(objective.name),
-                "validation": validation,
-                "skipped": self.tally.skipped,
-                "rates": self.tally.mean_rates,
-                "seconds": round(time.monotonic() - began, 2),
-            }
-        )
+        seconds = round(time.monotonic() - began, 2)
+        self.history.append(self.tally.epoch(objective.name, validation, seconds))
         self._tell(len(self.history), validation)
         self.tally = Tally()
-        if self._board is not None:  # first: what a resumed run repeats it writes over
+        if self._board is not None:  # first, as a resumed run overwrites what it repeats
             self._board.add(self.history[-1], len(self.history))
         self._save()
 
     def _step(self) -> bool:
-        """Train on a batch; True if a checkpoint should follow."""
+        """Train on a batch; return whether a checkpoint should follow."""
         epoch, step, size = len(self.history), self.tally.step, self.recipe.batch
         count = min(size, len(self.source) - step * size)
         share = self.group.share(count)
         x, y = placed(*self.source.draw(self.recipe.seed, epoch, step, size, share), self.net)
         self.optimizer.zero_grad()
         loss, score = torch.zeros(()), 0.0
-        if len(y):  # more processes than samples leave some without
+        if len(y):  # with more processes than samples, some have none
             look(self.net, x, self.tally)
             outputs = self.net(x)
             loss = self.task.objective.loss(outputs, y) * (len(y) / count)
             score = float(self.task.objective.scores(outputs.detach(), y).sum())
-        # One loss for all processes, so that they stop, and save, together.
+        # One loss for all processes, so that they stop and save together.
         mean, score, save = self.group.totals([loss.item(), score, self._due()], self.device)
         if not math.isfinite(mean):
             raise FloatingPointError(
@@ -201,7 +251,7 @@ class Trainer(Generic[Net]):
         return save > 0
 
     def _update(self, step: int) -> bool:
-        """Take an optimiser step; False if the gradient overflowed and the step was left out."""
+        """Take an optimiser step; return False if the gradient overflowed and it was skipped."""
         limit = self.recipe.clip or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), limit)
         if not torch.isfinite(norm):
@@ -223,29 +273,26 @@ class Trainer(Generic[Net]):
         return self.save_minutes is not None and minutes >= self.save_minutes
 
     def _save(self) -> None:
-        state = run_state.state(self)  # of all processes
+        state = self.state_dict()  # in all processes
         self._saved = time.monotonic()
         if self.group.rank > 0:
             return
-        about = {**run_state.about(self), "history": self.history, **run_state.weights(self)}
+        about = {**self.about(), **self._results()}
         if self.tally.step == 0:  # an epoch has just ended
             if self.best_epoch == len(self.history) - 1:
                 checkpoint.save(self.folder.best, self.net, **about)
             self.folder.write_history(about)
-        # Last of all: a run that is killed before repeats what it has written, to the same end.
-        checkpoint.save(self.folder.last, self.net, **about, **state)
+        # Written last: a run that is killed before this repeats what it has written, identically.
+        checkpoint.save(self.folder.last, self.net, **state)
 
     def _tell(self, epoch: int, validation: float | None = None) -> None:
         if self.group.rank > 0:
             return
         done = self.tally.step + self.steps_per_epoch * (epoch - (validation is not None))
-        rates, speed = self.tally.mean_rates, self._clock.speed()
+        rates, speed = self.tally.mean_rates, self._timer.speed()
         self.report(
             Progress(
-                epoch,
-                self.recipe.epochs,
-                self.tally.step,
-                self.steps_per_epoch,
+                epoch, self.recipe.epochs, self.tally.step, self.steps_per_epoch,
                 **self.tally.means("score"),
                 validation=validation,
                 objective=self.task.objective,
@@ -253,44 +300,4 @@ class Trainer(Generic[Net]):
                 steps_per_second=speed,
                 seconds_left=(self.total_steps - done) / speed,
             )
-        )
-
-
-def _groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
-    """Parameters by learning rate, as multiples of the recipe's; one group if all have the same."""
-    te = [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
-    if te_lr == 1 or not te:
-        return [{"params": list(net.parameters())}]
-    chosen = {id(p) for p in te}
-    others = [p for p in net.parameters() if id(p) not in chosen]
-    return [{"params": others}, {"params": te, "multiple": te_lr}]
-
-
-def _require_fit(net: nn.Module, task: Task) -> None:
-    """Refuse a task without samples, and a :class:`Network` of other sizes than the task's."""
-    for name in ("train", "validation"):
-        if len(getattr(task, name)) == 0:
-            raise ValueError(f"task {task.name}: expected samples in {name}, got none")
-    if not isinstance(net, Network):
-        return
-    if (net.in_features, net.config.classes) != (task.channels, task.classes):
-        raise ValueError(
-            f"network: expected {task.channels} inputs and {task.classes} classes for task "
-            f"{task.name}, got {net.in_features} and {net.config.classes}"
-        )
-    if task.steps > net.steps:
-        raise ValueError(
-            f"network: expected steps ≥ {task.steps} for task {task.name}, got {net.steps}"
-        )
-    if (net.config.readout == "steps") != (task.objective.readout == "steps"):
-        raise ValueError(
-            f"network readout: expected {task.objective.readout!r} for task {task.name}, got "
-            f"{net.config.readout!r}"
-        )
-
-
-def start(task: Task, hidden: tuple[int, ...], recipe: Recipe, **options: Any) -> Network:
-    """Build a network for ``task`` from the recipe's seed."""
-    torch.manual_seed(recipe.seed)
-    options = {"permutation": task.permutation, "readout": task.objective.readout, **options}
-    return Network(task.channels, hidden, task.classes, task.steps, **options)
+        )  # fmt: skip

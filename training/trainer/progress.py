@@ -1,4 +1,4 @@
-"""Where a training stands: for who watches it and, in the middle of an epoch, for a checkpoint."""
+"""Progress of a training run: what a watcher sees, and what a mid-epoch checkpoint keeps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from torch import nn
 from training.tasks import CLASS, Objective
 
 WATCH_EVERY, WATCHED = 10, 16
-"""Firing rates are taken at every tenth step, of that many samples."""
+"""Firing rates are measured at every tenth step, on this many samples."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands; ``epoch`` counts finished epochs, ``score`` is the task's measure.
+    """Progress of a training run, as reported after every step and epoch.
 
-    ``validation`` is there at the end of an epoch only. ``rate`` is the hidden neurons' mean share
-    of steps with a spike, where the network lets it be watched.
+    ``epoch`` counts finished epochs, and ``score`` is the task's measure. ``validation`` is known
+    at the end of an epoch only. ``rate`` is the mean firing rate of the hidden neurons, for
+    networks that can be watched.
     """
 
     epoch: int
@@ -37,13 +38,13 @@ class Progress:
 
     @property
     def accuracy(self) -> float:
-        """The score, by the name that it has where classes are learnt."""
+        """The score, under its name in classification tasks."""
         return self.score
 
 
 @dataclass
 class Tally:
-    """Sums over the steps of an epoch that are done; plain values, for a checkpoint."""
+    """Sums over the finished steps of an epoch, as plain values for a checkpoint."""
 
     step: int = 0
     loss: float = 0.0
@@ -55,7 +56,7 @@ class Tally:
     seconds: float = 0.0
 
     def add(self, loss: float, score: float, count: int, skipped: bool) -> None:
-        """Count a step: its mean loss, the sum of its scores, its samples."""
+        """Add a step with its mean loss, the sum of its scores and its number of samples."""
         self.step += 1
         self.loss += loss * count
         self.score += score
@@ -63,27 +64,37 @@ class Tally:
         self.skipped += skipped
 
     def watch(self, spikes: list[torch.Tensor]) -> None:
-        """Add each layer's firing rate."""
+        """Add the firing rate of each layer."""
         rates = [float(layer.detach().mean()) for layer in spikes]
         self.rates = [a + b for a, b in zip(self.rates or [0.0] * len(rates), rates, strict=True)]
         self.watched += 1
 
     @property
     def mean_rates(self) -> list[float]:
-        """Firing rate of every hidden layer; empty if none was watched."""
+        """Mean firing rate of every hidden layer; empty if none was watched."""
         return [rate / self.watched for rate in self.rates]
 
     def means(self, measure: str) -> dict[str, float]:
-        """Means over the samples seen."""
+        """Return the mean loss and score over the samples seen."""
         return {"loss": self.loss / self.seen, measure: self.score / self.seen}
+
+    def epoch(self, measure: str, validation: float, seconds: float) -> dict[str, Any]:
+        """Return the figures of a finished epoch, as the history keeps them."""
+        return {
+            **self.means(measure),
+            "validation": validation,
+            "skipped": self.skipped,
+            "rates": self.mean_rates,
+            "seconds": seconds,
+        }
 
 
 @torch.no_grad()
 def look(net: nn.Module, x: torch.Tensor, tally: Tally) -> None:
-    """Take firing rates now and then, if ``net`` shows its spikes.
+    """Measure firing rates at every tenth step, if ``net`` can be watched.
 
-    In a pass of its own, over a few samples and without dropout: a training that is looked at must
-    not become another one.
+    This takes a forward pass of its own, over a few samples and without dropout, so that watching
+    a run does not change it.
     """
     if tally.step % WATCH_EVERY or not hasattr(net, "watch"):
         return
@@ -97,8 +108,8 @@ def look(net: nn.Module, x: torch.Tensor, tally: Tally) -> None:
         net.train()
 
 
-class Clock:
-    """Speed of this process's steps, validations included, and the time that is left."""
+class StepTimer:
+    """Measures the speed of this process's steps, validations included."""
 
     def __init__(self) -> None:
         self._began, self._steps = time.monotonic(), 0
@@ -108,5 +119,5 @@ class Clock:
         self._steps += 1
 
     def speed(self) -> float:
-        """Steps a second."""
+        """Return the steps per second so far."""
         return self._steps / max(time.monotonic() - self._began, 1e-9)

@@ -1,10 +1,10 @@
-"""The folder of a run: what was trained and on what, how it goes, and where it stands.
+"""The folder of a run: what is trained, how it goes, and its checkpoints.
 
 =================  ============================================================================
-config.json        task, recipe, network, processes, versions, commit, machine, once at the start
+config.json        task, recipe, network, processes, versions, commit, machine, written at the start
 metrics.csv        a line for every finished epoch; metrics.json the same with task and recipe
-last.pt            all that is needed to go on; the newest weights, or their average
-best.pt            the weights of the epoch with the best validation
+last.safetensors   all that a resumed run needs; the newest weights, or their average
+best.safetensors   the weights of the epoch with the best validation
 tensorboard/       the same numbers for TensorBoard, if asked for
 =================  ============================================================================
 """
@@ -17,18 +17,19 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from training.checkpoint import OLD_SUFFIX, SUFFIX
 from training.support import machine
 from training.support.atomic import atomic_file, remove_drafts
 
-LAST, BEST, METRICS = "last.pt", "best.pt", "metrics.json"
+LAST, BEST, METRICS = f"last{SUFFIX}", f"best{SUFFIX}", "metrics.json"
 CONFIG, TABLE, BOARD = "config.json", "metrics.csv", "tensorboard"
 
 Epoch = dict[str, Any]
-"""What is known of a finished epoch, by name."""
+"""Figures of a finished epoch by name."""
 
 
 class RunFolder:
-    """Writes a run's folder ``path``, made if need be."""
+    """Writes the files of a run into the folder ``path``, which it creates."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -36,28 +37,37 @@ class RunFolder:
 
     @property
     def last(self) -> Path:
-        """Where the run can be resumed from."""
+        """Path of the checkpoint from which the run can be resumed."""
         return self.path / LAST
 
     @property
     def best(self) -> Path:
-        """The best weights so far."""
+        """Path of the checkpoint with the best weights so far."""
         return self.path / BEST
 
+    def refuse_old_checkpoint(self) -> None:
+        """Raise if the folder's only checkpoint is of a version that must be converted first."""
+        old = self.last.with_suffix(OLD_SUFFIX)
+        if old.exists() and not self.last.exists():
+            raise ValueError(
+                f"{self.last}: expected a checkpoint of this version, found {old.name} of an "
+                f"earlier one; convert it with: celif convert {old}"
+            )
+
     def begin(self, about: dict[str, Any], resumed: bool) -> None:
-        """Write down what is about to be trained; a run that goes on keeps its first words."""
+        """Write the config of a run and clear drafts; a resumed run keeps its original config."""
         for name in (LAST, BEST, METRICS, CONFIG, TABLE):
             remove_drafts(self.path / name)
         if not (resumed and (self.path / CONFIG).exists()):
             self._write(CONFIG, json.dumps({**about, "machine": machine.describe()}, indent=1))
 
     def write_history(self, about: dict[str, Any]) -> None:
-        """Write the metrics anew, whole: after a resumption no line is there twice."""
+        """Rewrite all metrics, so that no line is there twice after a resumption."""
         history: list[Epoch] = about["history"]
         told = {name: about[name] for name in ("task", "recipe", "history")}
         self._write(METRICS, json.dumps(told, indent=1))
         with atomic_file(self.path / TABLE) as draft, draft.open("w", newline="") as f:
-            # Epochs of a run that an earlier version began know fewer numbers.
+            # Epochs of a run that an earlier version began have fewer numbers.
             names = {name: None for epoch in history for name in epoch}
             table = csv.DictWriter(f, ["epoch", *names], restval="")
             table.writeheader()
@@ -74,8 +84,8 @@ def _cell(value: Any) -> Any:
     return " ".join(f"{v:.4f}" for v in value) if isinstance(value, list) else value
 
 
-class Board:
-    """Epochs for TensorBoard, if it is installed; a warning tells if it is not."""
+class TensorBoard:
+    """Writes epochs for TensorBoard if that is installed, and warns if it is not."""
 
     def __init__(self, folder: Path, done: int) -> None:
         self._writer: Any = None

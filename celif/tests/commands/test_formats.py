@@ -25,7 +25,7 @@ def layers_of(path: Path) -> list[CelifLayer]:
 def test_export_takes_every_format(run_folder: Path, tmp_path: Path) -> None:
     net = tmp_path / "net.net"
     report = answer(
-        *("export", run_folder / "run" / "last.pt", "-o", net, "--weight-bits", "8,4,6"),
+        *("export", run_folder / "run" / "last.safetensors", "-o", net, "--weight-bits", "8,4,6"),
         *("--te-bits", "3,4", "--per-channel", "--rule", "percentile", "--te-encoding", "packed"),
         *("--te-hold", 2, "--input-bits", 3, "--fraction-bits", "12,10"),
     )
@@ -47,7 +47,15 @@ def test_export_takes_every_format(run_folder: Path, tmp_path: Path) -> None:
 
 def test_inspect_tells_how_te_is_kept(run_folder: Path, tmp_path: Path, end_of: Any) -> None:
     net = tmp_path / "net.net"
-    end_of("export", run_folder / "run" / "last.pt", "-o", net, "--te-hold", 4, "--per-channel")
+    end_of(
+        "export",
+        run_folder / "run" / "last.safetensors",
+        "-o",
+        net,
+        "--te-hold",
+        4,
+        "--per-channel",
+    )
     shown = end_of("inspect", net)
     assert shown.code == 0
     assert "layer 1: TE as table, each value for 4 steps" in shown.output
@@ -73,7 +81,9 @@ REFUSED = {
 def test_export_refuses_by_name(
     run_folder: Path, tmp_path: Path, end_of: Any, options: tuple[Any, ...], message: str
 ) -> None:
-    ending = end_of("export", run_folder / "run" / "last.pt", "-o", tmp_path / "n.net", *options)
+    ending = end_of(
+        "export", run_folder / "run" / "last.safetensors", "-o", tmp_path / "n.net", *options
+    )
     assert ending.code == 2
     assert message in ending.error
     assert not (tmp_path / "n.net").exists()
@@ -82,7 +92,7 @@ def test_export_refuses_by_name(
 def test_network_with_cosines_is_trained_and_exported(tmp_path: Path) -> None:
     run, net = tmp_path / "run", tmp_path / "net.net"
     answer("train", "--out", run, "--epochs", 1, "--hidden", "8,6", "--te", "cosine")
-    report = answer("export", run / "last.pt", "-o", net)
+    report = answer("export", run / "last.safetensors", "-o", net)
     first, _ = layers_of(net)
     assert first.te_form.encoding == "cosine"
     assert report["layers"][0]["te_bytes"] == 8 * 3 + 256
@@ -92,24 +102,26 @@ def test_finetune_trains_on_and_its_export_is_what_it_computes(
     run_folder: Path, tmp_path: Path, end_of: Any
 ) -> None:
     run, net = tmp_path / "run", tmp_path / "net.net"
-    source = run_folder / "run" / "last.pt"
+    source = run_folder / "run" / "last.safetensors"
     options = ("--weight-bits", 3, "--te-bits", 3, "--epochs", 2, "--batch", 200)
     said = answer("finetune", source, "--out", run, *options)
     assert said["validation"] >= said["validation_without"] - 0.1
-    aware = checkpoint.load_module(run / "last.pt")
+    aware = checkpoint.load_module(run / "last.safetensors")
     assert isinstance(aware, QuantizedNetwork)
     start = checkpoint.load(source)
     assert not torch.equal(aware.net.layers[0].weight, start.layers[0].weight)
-    answer("export", run / "last.pt", "-o", net)
+    answer("export", run / "last.safetensors", "-o", net)
     x = tasks.digits().test.x[:5]
     expected = simulate(net, x.numpy(), trace=True)
     assert expected.spikes is not None
     assert expected.spikes[-1].any()
     assert_same_trace(expected, aware.trace(x))
-    measured = answer("evaluate", run / "last.pt", net, "--samples", 50)["models"]
+    measured = answer("evaluate", run / "last.safetensors", net, "--samples", 50)["models"]
     assert [each["kind"] for each in measured] == ["quantised", "fixed"]
     assert measured[0]["accuracy"] == measured[1]["accuracy"]
-    refused = end_of("export", run / "last.pt", "-o", net, "--te-bits", 8, "--weight-bits", 4)
+    refused = end_of(
+        "export", run / "last.safetensors", "-o", net, "--te-bits", 8, "--weight-bits", 4
+    )
     assert refused.code == 2
     assert "expected no format options, because celif finetune has fixed" in refused.error
     again = end_of("finetune", source, "--out", run)

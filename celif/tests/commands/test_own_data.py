@@ -12,6 +12,7 @@ import torch
 from celif.data import load_task
 from celif.tests.run_command import answer
 from training import checkpoint, tasks, trainer
+from training.support import tensor_file
 
 STEPS, CLASSES = 12, 3
 SMALL = ("--epochs", 2, "--hidden", "8,8", "--dropout", 0)
@@ -81,7 +82,7 @@ def test_own_samples_go_through_every_command(folder: Path, given: tuple[str, ..
 
 def test_run_on_a_file_is_found_again_without_options(folder: Path, end_of: Any) -> None:
     trained = answer("train", "--data", "mine.npz", *SMALL)
-    assert trained["checkpoint"] == "runs/mine/last.pt"
+    assert trained["checkpoint"] == "runs/mine/last.safetensors"
     answer("export", trained["best"], "-o", "mine.net")
     assert answer("evaluate", trained["best"])["task"] == "mine.npz"
     Path("mine.npz").rename("elsewhere.npz")
@@ -95,15 +96,15 @@ def test_run_made_in_python_is_usable(folder: Path, end_of: Any) -> None:
     task = tasks.from_arrays("bursts", *samples())
     recipe = trainer.Recipe(epochs=2, batch=32)
     trainer.Trainer(trainer.start(task, (8, 8), recipe), task, recipe, "run").run()
-    unknown = end_of("export", "run/best.pt", "-o", "mine.net")
+    unknown = end_of("export", "run/best.safetensors", "-o", "mine.net")
     assert unknown.code == 2
     assert "got 'bursts'; for a task made in Python, pass --task module:function" in unknown.error
-    answer("export", "run/best.pt", "-o", "mine.net", "--data", "mine.npz")
-    assert answer("evaluate", "run/best.pt", "--data", "mine.npz")["samples"] == 12
+    answer("export", "run/best.safetensors", "-o", "mine.net", "--data", "mine.npz")
+    assert answer("evaluate", "run/best.safetensors", "--data", "mine.npz")["samples"] == 12
     resumed = answer("train", "--out", "run", "--resume", "--data", "mine.npz")
     assert resumed["epochs"] == 2
     assert answer("train", "--out", "run", "--resume", "--task", "mine_module:task") == resumed
-    said = answer("verify", "mine.net", "--against", "run/best.pt", "--data", "mine.npz")
+    said = answer("verify", "mine.net", "--against", "run/best.safetensors", "--data", "mine.npz")
     assert said["equal"]
     ran = answer("run", "mine.net", "--data", "mine.npz", "--samples", 2)
     simulated = answer("simulate", "mine.net", "--data", "mine.npz", "--samples", 2)
@@ -113,15 +114,15 @@ def test_run_made_in_python_is_usable(folder: Path, end_of: Any) -> None:
 def test_module_of_ones_own_is_built_by_its_function(folder: Path, end_of: Any) -> None:
     torch.manual_seed(0)
     net = __import__("training").Network(2, (8, 8), CLASSES, STEPS)
-    checkpoint.save("net.pt", net)
-    content = checkpoint.read("net.pt")
-    torch.save({**content, "kind": "Mine", "network": None}, "mine.pt")
-    refused = end_of("export", "mine.pt", "-o", "mine.net", "--calibration", "x.npy")
+    checkpoint.save("net.safetensors", net)
+    content = checkpoint.read("net.safetensors")
+    tensor_file.write("mine.safetensors", {**content, "kind": "Mine", "network": None})
+    refused = end_of("export", "mine.safetensors", "-o", "mine.net", "--calibration", "x.npy")
     assert refused.code == 2
     assert "pass --network MODULE:FUNCTION" in refused.error
     built = ("--network", "mine_module:build")
-    answer("export", "mine.pt", "-o", "mine.net", "--calibration", "x.npy", *built)
-    files = ("mine.net", "--against", "mine.pt", *built, "--input", "x.npy", "--labels", "y.npy")
+    answer("export", "mine.safetensors", "-o", "mine.net", "--calibration", "x.npy", *built)
+    files = ("mine.net", "--against", "mine.safetensors", *built, "--input", "x.npy", "--labels", "y.npy")
     said = answer("verify", *files, "--target", "torch,twin")
     assert said["equal"]
     assert said["gap"]["accuracy_float"] is not None
@@ -166,9 +167,9 @@ def test_network_is_not_judged_by_the_samples_of_another_task(
     run_folder: Path, end_of: Any
 ) -> None:
     models = Path(__file__).parents[3] / "models"
-    for model in (models / "seq-mnist-88.net", models / "seq-mnist-88.pt"):
+    for model in (models / "seq-mnist-88.net", models / "seq-mnist-88.safetensors"):
         for command in ("evaluate", "simulate"):
-            if command == "simulate" and model.suffix == ".pt":
+            if command == "simulate" and model.suffix == ".safetensors":
                 continue
             ending = end_of(command, model, "--task", "digits")
             assert ending.code == 2

@@ -18,6 +18,7 @@ from celif.commands.train import train
 from celif.tests.run_command import answer, run_celif
 from export import quantize
 from training import checkpoint, tasks, trainer
+from training.support import tensor_file
 from training.tasks import mnist_files
 from training.trainer import presets
 
@@ -41,7 +42,7 @@ def test_resumed_run_keeps_its_own_options(tmp_path: Path, end_of: Any) -> None:
     again = answer("train", "--out", tmp_path, "--resume")
     assert again == whole
     assert whole["recipe"]["augment"] == "shift"
-    assert checkpoint.load(tmp_path / "last.pt").config.dropout == 0.3
+    assert checkpoint.load(tmp_path / "last.safetensors").config.dropout == 0.3
     other = end_of("train", "--out", tmp_path, "--resume", "--lr", 0.1)
     assert other.code == 2
     assert "expected the same recipe as the run began with, {'lr': 0.005}, got {'lr': 0.1}" in (
@@ -51,7 +52,7 @@ def test_resumed_run_keeps_its_own_options(tmp_path: Path, end_of: Any) -> None:
 
 def test_run_starts_from_the_weights_of_another(tmp_path: Path, end_of: Any) -> None:
     answer("train", "--out", tmp_path / "first", *SMALL, "--dropout", 0.3, "--batch", 200)
-    first = tmp_path / "first" / "last.pt"
+    first = tmp_path / "first" / "last.safetensors"
     # A rate that is as good as none leaves the weights where they were.
     said = answer("train", "--out", tmp_path / "second", "--start", first, "--lr", 1e-30)
     assert said["recipe"]["batch"] == 200
@@ -62,7 +63,7 @@ def test_run_starts_from_the_weights_of_another(tmp_path: Path, end_of: Any) -> 
     ending = end_of("train", "--out", tmp_path / "third", "--start", first, "--hidden", "7")
     assert ending.code == 2
     assert "expected te of shape (7, 64), found te of shape (6, 64); start from" in ending.error
-    assert said["checkpoint"].endswith("second/last.pt")
+    assert said["checkpoint"].endswith("second/last.safetensors")
     assert checkpoint.read(said["checkpoint"])["origin"].startswith(f"{first} (SHA-256 ")
 
 
@@ -71,24 +72,24 @@ def test_run_that_starts_from_another_has_a_folder_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answer("train", *SMALL, "--batch", 400)
-    said = answer("train", "--start", "runs/digits/best.pt")
-    assert said["checkpoint"] == "runs/from-best/last.pt"
+    said = answer("train", "--start", "runs/digits/best.safetensors")
+    assert said["checkpoint"] == "runs/from-best/last.safetensors"
 
 
 def test_checkpoint_that_train_did_not_write_is_no_start(tmp_path: Path, end_of: Any) -> None:
     net = trainer.start(tasks.load("digits"), (6,), trainer.Recipe())
-    checkpoint.save(tmp_path / "net.pt", net)
-    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.pt")
+    checkpoint.save(tmp_path / "net.safetensors", net)
+    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.safetensors")
     assert ending.code == 2
     assert "found a Network, saved by itself; celif finetune" in ending.error
     about = {"task": "digits", "recipe": {"epochs": 1, "magic": 2}}
-    checkpoint.save(tmp_path / "net.pt", net, **about)
-    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.pt")
+    checkpoint.save(tmp_path / "net.safetensors", net, **about)
+    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.safetensors")
     assert ending.code == 2
     assert "expected a known recipe, found" in ending.error
     integers = quantize(net, calibration=tasks.load("digits").train.x)
-    checkpoint.save(tmp_path / "net.pt", integers, task="digits", recipe={})
-    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.pt")
+    checkpoint.save(tmp_path / "net.safetensors", integers, task="digits", recipe={})
+    ending = end_of("train", "--out", tmp_path, "--start", tmp_path / "net.safetensors")
     assert ending.code == 2
     assert "found a QuantizedNetwork, trained; celif finetune" in ending.error
 
@@ -110,7 +111,7 @@ def test_preset_brings_task_network_and_recipe(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("training.tasks.synthetic.EPOCH", 64)
     said = answer("train", "--preset", "copy-100", "--epochs", 1, "--hidden", "4,4")
-    assert said["checkpoint"] == "runs/copy-100/last.pt"
+    assert said["checkpoint"] == "runs/copy-100/last.safetensors"
     assert said["recipe"]["lr"] == presets.get("copy-100").recipe.lr
     net = checkpoint.load(tmp_path / said["checkpoint"])
     assert (net.config.beta, net.config.readout) == (0.99, "steps")
@@ -157,14 +158,14 @@ def test_training_in_two_processes_learns_as_in_one(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("epoch 1/1") == 1, "one process tells of it"
     two, one = json.loads(done.stdout), answer("train", "--out", tmp_path / "1", *options[:-1])
-    assert checkpoint.read(tmp_path / "2" / "last.pt")["processes"] == 2
+    assert checkpoint.read(tmp_path / "2" / "last.safetensors")["processes"] == 2
     # Sums of float32 in another order, over 13 updates.
     assert two["loss"] == pytest.approx(one["loss"], rel=1e-4)
     assert two["parameters"] == one["parameters"]
 
 
 def test_evaluate_takes_several_files(run_folder: Path) -> None:
-    files = (run_folder / "run" / "last.pt", run_folder / "net.net")
+    files = (run_folder / "run" / "last.safetensors", run_folder / "net.net")
     said = answer("evaluate", *files, "--samples", 60)["models"]
     assert [model["model"] for model in said] == [str(file) for file in files]
     assert [model["kind"] for model in said] == ["float", "fixed"]
@@ -173,7 +174,7 @@ def test_evaluate_takes_several_files(run_folder: Path) -> None:
 
 
 def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> None:
-    model = run_folder / "run" / "last.pt"
+    model = run_folder / "run" / "last.safetensors"
     answer("export", model, "-o", model.with_suffix(".net"))
     said = answer("card", model, "--lava-samples", 1)
     for kind, file in (("float", model), ("fixed", model.with_suffix(".net"))):
@@ -188,9 +189,9 @@ def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> No
 
     content = checkpoint.read(model)
     content["weights"]["te"] += 1
-    torch.save(content, model.with_name("other.pt"))
+    tensor_file.write(model.with_name("other.safetensors"), content)
     model.with_suffix(".net").rename(model.with_name("other.net"))
-    ending = end_of("card", model.with_name("other.pt"))
+    ending = end_of("card", model.with_name("other.safetensors"))
     assert ending.code == 2
     assert "found that of other weights; export it again" in ending.error
 
@@ -216,7 +217,7 @@ def test_card_tells_every_option_of_the_network(tmp_path: Path) -> None:
 def test_integers_are_judged_by_classes_alone(tmp_path: Path, end_of: Any) -> None:
     task = tasks.adding(10)
     net = trainer.start(task, (6,), trainer.Recipe())
-    model = tmp_path / "net.pt"
+    model = tmp_path / "net.safetensors"
     checkpoint.save(model, net, task="adding-10", recipe={}, history=[])
     answer("export", model, "-o", model.with_suffix(".net"))
     for command in (("card", model), ("finetune", model, "--out", tmp_path / "run")):
@@ -232,7 +233,7 @@ def test_quantised_network_is_trained_like_any_other(tmp_path: Path) -> None:
     run = trainer.Trainer(integers, task, recipe, tmp_path)
     trained = run.run()
     assert run.history[1]["loss"] < run.history[0]["loss"]
-    weights = checkpoint.read(tmp_path / "last.pt")["weights"]
+    weights = checkpoint.read(tmp_path / "last.safetensors")["weights"]
     again = trainer.Trainer(
         quantize(net, calibration=task.train.x, weight_bits=4, te_bits=4), task, recipe, tmp_path
     )
@@ -255,4 +256,4 @@ def test_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     code = GUIDE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     exec(compile(code, str(GUIDE), "exec"), {})
-    assert (tmp_path / "runs" / "mine" / "best.pt").is_file()
+    assert (tmp_path / "runs" / "mine" / "best.safetensors").is_file()

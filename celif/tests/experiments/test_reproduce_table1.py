@@ -74,7 +74,7 @@ def test_networks_of_the_repository_are_measured_or_said_to_be_missing(
     monkeypatch.setattr(table1, "MODELS", tmp_path)
     missing = table1.stored("seq-mnist-88", task)
     assert missing.ours is None
-    assert missing.note == "not run: models/seq-mnist-88.pt is not there"
+    assert missing.note == "not run: models/seq-mnist-88.safetensors is not there"
 
 
 def test_celif_beats_recurrent_lif_at_equal_processor_time(

@@ -94,11 +94,11 @@ def test_weight_off_by_one_is_found(path: Path, net: Network, x: torch.Tensor) -
 def test_command_shows_the_values_around_a_difference(
     path: Path, net: Network, x: torch.Tensor, tmp_path: Path, end_of: Any
 ) -> None:
-    checkpoint.save(tmp_path / "net.pt", net)
+    checkpoint.save(tmp_path / "net.safetensors", net)
     np.save(tmp_path / "x.npy", x.numpy())
     with h5py.File(path, "r+") as f:
         f["layer/0/weight"][4, 0] -= 1
-    arguments = ("--against", tmp_path / "net.pt", "--input", tmp_path / "x.npy")
+    arguments = ("--against", tmp_path / "net.safetensors", "--input", tmp_path / "x.npy")
     ending = end_of("verify", path, *arguments, "--target", "twin")
     assert ending.code == 1
     assert "file DIFFERS: the floats are the file's" in ending.output

@@ -82,12 +82,18 @@ def test_command_reads_the_checkpoint_once(
     net: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = torch.rand(6, 2, STEPS)
-    checkpoint.save(tmp_path / "net.pt", net)
+    checkpoint.save(tmp_path / "net.safetensors", net)
     np.save(tmp_path / "x.npy", x.numpy())
     to_netx(net, tmp_path / "net.net", calibration=x)
     counts: Counter[Any] = Counter()
     counted(monkeypatch, counts, checkpoint, "read", lambda *_: "read")
-    files = (tmp_path / "net.net", "--against", tmp_path / "net.pt", "--input", tmp_path / "x.npy")
+    files = (
+        tmp_path / "net.net",
+        "--against",
+        tmp_path / "net.safetensors",
+        "--input",
+        tmp_path / "x.npy",
+    )
     said = answer("verify", *files, "--target", "torch,twin")
     assert said["source"]["equal"]
     assert counts == {"read": 1}

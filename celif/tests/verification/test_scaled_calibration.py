@@ -16,7 +16,7 @@ from training import checkpoint, tasks
 def test_wrongly_scaled_calibration_is_named_first_and_fails(
     factor: float, run_folder: Path, tmp_path: Path, end_of: Any
 ) -> None:
-    net, task = checkpoint.load(run_folder / "run" / "last.pt"), tasks.load("digits")
+    net, task = checkpoint.load(run_folder / "run" / "last.safetensors"), tasks.load("digits")
     to_netx(net, tmp_path / "net.net", calibration=task.train.x * factor)
     result = verify(tmp_path / "net.net", net, task.test.x, task.test.y, targets=("twin",))
     assert result.equal, "every integer is what the file says"
@@ -24,7 +24,7 @@ def test_wrongly_scaled_calibration_is_named_first_and_fails(
     cause, fall, *_ = result.alarms
     assert (cause.kind, fall.kind) == ("inputs", "accuracy")
     assert "export with calibration samples that are scaled like these" in cause.message
-    against = ("--against", run_folder / "run" / "last.pt", "--target", "twin")
+    against = ("--against", run_folder / "run" / "last.safetensors", "--target", "twin")
     ending = end_of("verify", tmp_path / "net.net", *against)
     assert ending.code == 1
     assert "FAILED: all integers are equal, but the accuracy fell" in ending.output

@@ -80,8 +80,8 @@ def test_network_with_cosines_learns_and_comes_back_from_its_checkpoint(tmp_path
         losses.append(loss.item())
     assert losses[-1] < 0.7 * losses[0]
     assert ((net.te.omega - start).abs() > 1e-3).sum() > 6, "frequencies are learnt, too"
-    checkpoint.save(tmp_path / "net.pt", net)
-    again = checkpoint.load(tmp_path / "net.pt")
+    checkpoint.save(tmp_path / "net.safetensors", net)
+    again = checkpoint.load(tmp_path / "net.safetensors")
     assert torch.equal(again(x), net.eval()(x))
 
 

@@ -82,8 +82,8 @@ def test_lif_network_has_no_temporal_encoding_and_learns():
 
 def test_lif_network_comes_back_from_its_checkpoint(tmp_path):
     net = lif_network().eval()
-    checkpoint.save(tmp_path / "net.pt", net)
-    again = checkpoint.load(tmp_path / "net.pt")
+    checkpoint.save(tmp_path / "net.safetensors", net)
+    again = checkpoint.load(tmp_path / "net.safetensors")
     assert again.config == net.config
     assert again.config.neuron == "lif"
     x = torch.rand(4, 2, 20)

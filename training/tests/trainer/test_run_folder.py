@@ -1,4 +1,4 @@
-"""A run's folder: rewritten whole, cleared of what a killed writer left, told to TensorBoard."""
+"""A run's folder: rewritten whole, cleared of what a killed writer left, and a TensorBoard."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import pytest
 
 from training.support.atomic import remove_drafts
 from training.tests.kernels.bursts import RECIPE, bursts, train
-from training.trainer.run_folder import Board, RunFolder
+from training.trainer.run_folder import RunFolder, TensorBoard
 
 
 def test_drafts_of_a_killed_writer_are_removed_and_nothing_else(tmp_path):
-    kept = (".last.pt", "last.pt", ".last.pt.notadraft", ".last.pt.0123456", ".best.pt.01234567")
-    for name in (*kept, ".last.pt.01234567", ".last.pt.89abcdef"):
+    kept = (
+        ".last.safetensors",
+        "last.safetensors",
+        ".last.safetensors.notadraft",
+        ".last.safetensors.0123456",
+        ".best.safetensors.01234567",
+    )
+    for name in (*kept, ".last.safetensors.01234567", ".last.safetensors.89abcdef"):
         (tmp_path / name).touch()
-    remove_drafts(tmp_path / "last.pt")
+    remove_drafts(tmp_path / "last.safetensors")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
@@ -63,6 +69,6 @@ def test_tensorboard_gets_every_epoch(tmp_path, monkeypatch):
 def test_missing_tensorboard_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.warns(UserWarning, match="found none; metrics.csv has the same numbers"):
-        board = Board(tmp_path, 0)
+        board = TensorBoard(tmp_path, 0)
     board.add({"loss": 1.0}, 1)
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
-from training import Network, checkpoint
+from training import Network, checkpoint, old_checkpoint
 from training.tasks import Split, Task
 from training.tests.kernels.bursts import (
     RECIPE,
@@ -129,12 +129,18 @@ def test_run_of_version_1_goes_on(task, tmp_path):
     content = checkpoint.read(tmp_path / "cut" / LAST)
     old = {name: value for name, value in content.items() if name not in ("kind", "tally")}
     old |= {"celif": 1, "random": content["random"][0]}
+    state = {int(key): value for key, value in old["optimizer"]["state"].items()}
+    old["optimizer"] = {**old["optimizer"], "state": state}
     known = ("epochs", "batch", "lr", "warmup", "weight_decay", "clip", "seed")
     old["recipe"] = {name: old["recipe"][name] for name in known}
     old["network"] = {name: old["network"][name] for name in VERSION_1}
     for epoch in old["history"]:
         del epoch["rates"]
-    torch.save(old, tmp_path / "cut" / LAST)
+    (tmp_path / "cut" / LAST).unlink()
+    torch.save(old, tmp_path / "cut" / "last.pt")
+    with pytest.raises(ValueError, match=r"found last\.pt of an earlier one; convert it with"):
+        train(task, tmp_path / "cut")
+    old_checkpoint.convert(tmp_path / "cut" / "last.pt")
     resumed = train(task, tmp_path / "cut")
     assert_same_weights(resumed.net, undisturbed.net)
     with (tmp_path / "cut" / "metrics.csv").open() as f:
@@ -144,11 +150,11 @@ def test_run_of_version_1_goes_on(task, tmp_path):
 
 
 def test_run_keeps_where_its_weights_came_from(task, tmp_path):
-    cut_short(task, tmp_path, RECIPE, 1, origin="other.pt")
-    assert json.loads((tmp_path / "config.json").read_text())["origin"] == "other.pt"
+    cut_short(task, tmp_path, RECIPE, 1, origin="other.safetensors")
+    assert json.loads((tmp_path / "config.json").read_text())["origin"] == "other.safetensors"
     train(task, tmp_path)
     for name in (LAST, BEST):
-        assert checkpoint.read(tmp_path / name)["origin"] == "other.pt"
+        assert checkpoint.read(tmp_path / name)["origin"] == "other.safetensors"
 
 
 def test_any_module_is_trained(task, tmp_path):
@@ -251,7 +257,7 @@ def test_loss_that_is_no_number_is_an_error(task, tmp_path):
         FloatingPointError, match=r"epoch 1 step 1: expected a finite loss, got nan"
     ):
         Trainer(net, task, RECIPE, tmp_path).run()
-    assert not list(tmp_path.glob("*.pt"))
+    assert not list(tmp_path.glob("*.safetensors"))
 
 
 def test_overflowing_gradient_costs_one_step_not_the_run(task, tmp_path):
@@ -289,7 +295,7 @@ def test_other_run_is_not_resumed(task, tmp_path):
 def test_best_checkpoint_is_not_resumed(task, tmp_path):
     run = train(task, tmp_path)
     (tmp_path / BEST).rename(tmp_path / LAST)
-    with pytest.raises(ValueError, match=r"last\.pt: expected the state of the optimiser"):
+    with pytest.raises(ValueError, match=r"last\.safetensors: expected the state of the optimiser"):
         run.resume()
 
 

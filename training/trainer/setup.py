@@ -1,0 +1,52 @@
+"""What a run starts from: a network for the task, and an optimiser for the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from training.network.network import Network
+from training.tasks import Task
+from training.trainer.recipe import Recipe
+
+
+def parameter_groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
+    """Group the parameters by learning rate, given as a multiple of the recipe's."""
+    te = [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
+    if te_lr == 1 or not te:
+        return [{"params": list(net.parameters())}]
+    chosen = {id(p) for p in te}
+    others = [p for p in net.parameters() if id(p) not in chosen]
+    return [{"params": others}, {"params": te, "multiple": te_lr}]
+
+
+def require_fit(net: nn.Module, task: Task) -> None:
+    """Refuse a task without samples, and a :class:`Network` whose sizes are not the task's."""
+    for name in ("train", "validation"):
+        if len(getattr(task, name)) == 0:
+            raise ValueError(f"task {task.name}: expected samples in {name}, got none")
+    if not isinstance(net, Network):
+        return
+    if (net.in_features, net.config.classes) != (task.channels, task.classes):
+        raise ValueError(
+            f"network: expected {task.channels} inputs and {task.classes} classes for task "
+            f"{task.name}, got {net.in_features} and {net.config.classes}"
+        )
+    if task.steps > net.steps:
+        raise ValueError(
+            f"network: expected steps ≥ {task.steps} for task {task.name}, got {net.steps}"
+        )
+    if (net.config.readout == "steps") != (task.objective.readout == "steps"):
+        raise ValueError(
+            f"network readout: expected {task.objective.readout!r} for task {task.name}, got "
+            f"{net.config.readout!r}"
+        )
+
+
+def start(task: Task, hidden: tuple[int, ...], recipe: Recipe, **options: Any) -> Network:
+    """Build a network for ``task`` whose weights are drawn from the recipe's seed."""
+    torch.manual_seed(recipe.seed)
+    options = {"permutation": task.permutation, "readout": task.objective.readout, **options}
+    return Network(task.channels, hidden, task.classes, task.steps, **options)
