@@ -20,7 +20,7 @@ from celif.commands.options import (
 )
 
 EXAMPLES = (
-    "celif compare runs/digits/best.pt digits.net",
+    "celif compare runs/digits/best.safetensors digits.net",
     "celif compare eight-bit.net four-bit.net --task digits",
 )
 

@@ -20,7 +20,7 @@ from celif.commands.options import (
 )
 
 EXAMPLES = (
-    "celif sweep runs/digits/best.pt",
+    "celif sweep runs/digits/best.safetensors",
     "celif sweep mine.pt --data mine.npz --weight-bits 8,4,3,2 --te-bits 8,4 --picture bits.svg",
 )
 

@@ -80,7 +80,12 @@ def test_verify_takes_the_samples_of_the_checkpoints_task(run_folder: Path) -> N
 def test_strict_verify_ends_with_1_on_an_alarm(
     run_folder: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("verify", run_folder / "net.net", "--against", run_folder / "run" / "last.safetensors")
+    arguments = (
+        "verify",
+        run_folder / "net.net",
+        "--against",
+        run_folder / "run" / "last.safetensors",
+    )
     options = ("--samples", 5, "--target", "twin")
     assert end_of(*arguments, *options, "--strict").code == 0
     monkeypatch.setattr("celif.verification.alarms.LEAST_AGREEMENT", 1.1)
@@ -91,7 +96,9 @@ def test_strict_verify_ends_with_1_on_an_alarm(
 
 
 def test_verify_knows_fine_tuned_checkpoints(run_folder: Path, tmp_path: Path) -> None:
-    tuned = answer("finetune", run_folder / "run" / "last.safetensors", "--out", tmp_path, "--epochs", 1)
+    tuned = answer(
+        "finetune", run_folder / "run" / "last.safetensors", "--out", tmp_path, "--epochs", 1
+    )
     answer("export", tuned["checkpoint"], "-o", tmp_path / "tuned.net")
     said = answer(
         *("verify", tmp_path / "tuned.net", "--against", tuned["checkpoint"]),

@@ -47,7 +47,7 @@ def test_output_goes_to_a_file_and_through_head(tmp_path: Path) -> None:
 
 
 def test_json_is_alone_on_standard_output(run_folder: Path) -> None:
-    net, last = run_folder / "net.net", run_folder / "run" / "last.pt"
+    net, last = run_folder / "net.net", run_folder / "run" / "last.safetensors"
     for words in (
         ("inspect", net, "--certify"),
         ("simulate", net, "--task", "digits", "--samples", 3),
@@ -69,12 +69,12 @@ def test_tables_fit_80_columns(run_folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(run_folder)
     for words in (
         ("inspect", "net.net", "--certify", "--attack"),
-        ("export", "run/last.pt", "-o", "again.net"),
+        ("export", "run/last.safetensors", "-o", "again.net"),
         (
             "verify",
             "net.net",
             "--against",
-            "run/last.pt",
+            "run/last.safetensors",
             "--samples",
             20,
             "--target",

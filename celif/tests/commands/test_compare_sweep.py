@@ -21,7 +21,7 @@ def test_compare_finds_nothing_between_a_file_and_itself(run_folder: Path, end_o
 
 def test_compare_names_what_distinguishes_two_files(run_folder: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.net"
-    answer("export", run_folder / "run" / "last.pt", "-o", few, "--weight-bits", 2)
+    answer("export", run_folder / "run" / "last.safetensors", "-o", few, "--weight-bits", 2)
     words = ("compare", run_folder / "net.net", few, "--task", "digits")
     result = run_celif(*words, "--json")
     assert result.exit_code == 1
@@ -36,7 +36,7 @@ def test_compare_names_what_distinguishes_two_files(run_folder: Path, tmp_path: 
 
 
 def test_compare_takes_a_checkpoint_and_its_task(run_folder: Path) -> None:
-    files = (run_folder / "run" / "last.pt", run_folder / "net.net")
+    files = (run_folder / "run" / "last.safetensors", run_folder / "net.net")
     result = run_celif("compare", *files, "--samples", 100, "--json")
     said = json.loads(result.stdout)
     assert (said["first"]["kind"], said["second"]["kind"]) == ("float", "fixed")
@@ -47,7 +47,7 @@ def test_compare_takes_a_checkpoint_and_its_task(run_folder: Path) -> None:
 
 
 def test_sweep_measures_every_combination(run_folder: Path, tmp_path: Path) -> None:
-    source, picture = run_folder / "run" / "last.pt", tmp_path / "bits.svg"
+    source, picture = run_folder / "run" / "last.safetensors", tmp_path / "bits.svg"
     options = ("--weight-bits", "8,2", "--te-bits", "8,4", "--samples", 60)
     said = answer("sweep", source, *options, "--picture", picture)
     bits = [(point["weight_bits"], point["te_bits"]) for point in said["points"]]
@@ -59,8 +59,8 @@ def test_sweep_measures_every_combination(run_folder: Path, tmp_path: Path) -> N
 
 
 def test_sweep_refuses_a_picture_before_it_computes(run_folder: Path, end_of: Any) -> None:
-    ending = end_of("sweep", run_folder / "run" / "last.pt", "--picture", "bits.pdf")
+    ending = end_of("sweep", run_folder / "run" / "last.safetensors", "--picture", "bits.pdf")
     assert ending.code == 2
     assert "expected a name that ends in .png or .svg" in ending.error
-    wrong = end_of("sweep", run_folder / "run" / "last.pt", "--te-bits", "8;4")
+    wrong = end_of("sweep", run_folder / "run" / "last.safetensors", "--te-bits", "8;4")
     assert "--te-bits: expected numbers such as 8,4,2, got '8;4'" in wrong.error

@@ -122,7 +122,16 @@ def test_module_of_ones_own_is_built_by_its_function(folder: Path, end_of: Any) 
     assert "pass --network MODULE:FUNCTION" in refused.error
     built = ("--network", "mine_module:build")
     answer("export", "mine.safetensors", "-o", "mine.net", "--calibration", "x.npy", *built)
-    files = ("mine.net", "--against", "mine.safetensors", *built, "--input", "x.npy", "--labels", "y.npy")
+    files = (
+        "mine.net",
+        "--against",
+        "mine.safetensors",
+        *built,
+        "--input",
+        "x.npy",
+        "--labels",
+        "y.npy",
+    )
     said = answer("verify", *files, "--target", "torch,twin")
     assert said["equal"]
     assert said["gap"]["accuracy_float"] is not None
