@@ -1,8 +1,9 @@
-"""Traces through memory-mapped files, because ``Var.get`` costs 30 µs a value.
+"""Traces through shared arrays, because ``Var.get`` costs 30 µs a value.
 
-The runner creates ``<prefix>.<variable>.npy`` for what it wants to see before it starts Lava; the
-models write there whatever they find a file for. Layout: (sample, step, neuron), so that a step
-is one contiguous row.
+The runner creates an array for each variable that it wants to see before it starts Lava; the models
+write to every array that they find. The arrays are memory-mapped files ``<prefix>.<variable>.npy``,
+or plain memory if the models run in this process. Layout: (sample, step, neuron), so that a step is
+one contiguous row.
 """
 
 from __future__ import annotations
@@ -17,13 +18,22 @@ from numpy.typing import DTypeLike
 VARIABLES = ("v", "theta", "s", "sum", "time")
 
 
+_in_memory: dict[Path, np.ndarray] = {}
+"""Traces of runs in this process, by the name that their file would have."""
+
+
 def _file(prefix: str, variable: str) -> Path:
     return Path(f"{prefix}.{variable}.npy")
 
 
-def create(prefix: str, variable: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-    """Make an empty trace."""
+def create(
+    prefix: str, variable: str, shape: tuple[int, ...], dtype: DTypeLike, in_memory: bool = False
+) -> None:
+    """Make an empty trace, in a file or for this process only."""
     path = _file(prefix, variable)
+    if in_memory:
+        _in_memory[path] = np.zeros(shape, dtype)
+        return
     open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     # The file is sparse: without its blocks reserved, a full disk would kill a model in mid-run.
     if hasattr(os, "posix_fallocate"):
@@ -33,7 +43,14 @@ def create(prefix: str, variable: str, shape: tuple[int, ...], dtype: DTypeLike)
 
 def load(prefix: str, variable: str) -> np.ndarray:
     """Read a trace into memory."""
-    return np.load(_file(prefix, variable))
+    path = _file(prefix, variable)
+    return _in_memory[path] if path in _in_memory else np.load(path)
+
+
+def forget(prefix: str) -> None:
+    """Drop the traces in memory that this prefix has."""
+    for variable in VARIABLES:
+        _in_memory.pop(_file(prefix, variable), None)
 
 
 def store(prefix: str, variable: str, values: np.ndarray) -> None:
@@ -47,9 +64,9 @@ class Probe:
     def __init__(self, prefix: str | None):
         paths = {name: _file(prefix, name) for name in VARIABLES} if prefix else {}
         self._files = {
-            name: np.asarray(open_memmap(path, mode="r+"))
+            name: _in_memory[path] if path in _in_memory else np.asarray(open_memmap(path, "r+"))
             for name, path in paths.items()
-            if path.exists()
+            if path in _in_memory or path.exists()
         }
 
     def write(self, index: tuple[int, ...], **values: np.ndarray) -> None:

@@ -225,7 +225,7 @@ class InlineRuntime:
         if self._timeout is None:
             self._step_through(steps)
             return
-        with Watchdog(self._timeout, self._too_late):
+        with Watchdog(self._timeout, self._too_late, self.running):
             self._step_through(steps)
 
     def _step_through(self, steps: int) -> None:
@@ -254,10 +254,10 @@ class InlineRuntime:
         if request == STOP:
             self.stop()
 
-    def _too_late(self, kind: str, stack: str) -> LavaTimeoutError:
+    def _too_late(self, kind: str, doing: str) -> LavaTimeoutError:
         return LavaTimeoutError(
             f"a Lava network: not finished after {self._timeout:g} s (step {self.steps + 1} of "
-            f"{self.num_steps}); it was in\n{stack}"
+            f"{self.num_steps}); {doing}"
         )
 
     def _release(self) -> None:

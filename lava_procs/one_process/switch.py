@@ -12,6 +12,7 @@ from typing import Any
 
 from lava.magma.core.process import process as lava_process
 
+from lava_procs.one_process import discovery
 from lava_procs.one_process.runtime import InlineRuntime
 
 
@@ -52,6 +53,7 @@ def inline(timeout: float | None = None) -> Iterator[None]:
     with _lock:
         _entered += 1
         lava_process.Runtime = _runtime
+        discovery.install()
     try:
         yield
     finally:
@@ -59,6 +61,7 @@ def inline(timeout: float | None = None) -> Iterator[None]:
             _entered -= 1
             if not _entered:
                 lava_process.Runtime = _lavas_runtime
+                discovery.uninstall()
         _options.reset(token)
 
 

@@ -37,7 +37,9 @@ class Watchdog:
     timeout
         Seconds for all of it.
     error
-        Gives the error to raise from ``"timeout"`` or ``"stalled"`` and the stack of the body.
+        Gives the error to raise from ``"timeout"`` or ``"stalled"`` and what the body was doing.
+    who
+        Names the part of the body that is running.
     heartbeat
         Gives the seconds that may pass without a change of ``done``.
     done
@@ -48,12 +50,14 @@ class Watchdog:
         self,
         timeout: float,
         error: Callable[[str, str], BaseException],
+        who: Callable[[], str] = lambda: "",
         heartbeat: Callable[[], float] = lambda: float("inf"),
         done: Callable[[], int] = lambda: 0,
     ):
-        self._timeout, self._error, self._heartbeat, self._done = timeout, error, heartbeat, done
+        self._timeout, self._error, self._who = timeout, error, who
+        self._heartbeat, self._done = heartbeat, done
         self._overdue = type("Overdue", (BaseException,), {})
-        self._kind = self._stack = ""
+        self._kind = self._doing = ""
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._target = 0
@@ -89,7 +93,7 @@ class Watchdog:
             _in_main.remove(self)
             signal.signal(_SIGNAL, self._before)  # type: ignore[arg-type]
         if self._kind and kind is not None and issubclass(kind, self._overdue):
-            raise self._error(self._kind, self._stack) from None
+            raise self._error(self._kind, self._doing) from None
 
     def _watch(self) -> None:
         start = beat = time.monotonic()
@@ -113,7 +117,7 @@ class Watchdog:
                 return
             if not self._kind:
                 frame = sys._current_frames().get(self._target)
-                self._kind, self._stack = kind, _shown(frame)
+                self._kind, self._doing = kind, _shown(self._who(), frame)
             if self._signals:
                 signal.pthread_kill(self._target, _SIGNAL)  # type: ignore[arg-type]
             else:
@@ -127,11 +131,7 @@ def _bark(number: int, frame: FrameType | None) -> None:
             raise dog._overdue
 
 
-def _shown(frame: FrameType | None) -> str:
-    if frame is None:
-        return ""
-    lines = [
-        f"  {entry.name}, {entry.filename}:{entry.lineno}"
-        for entry in traceback.extract_stack(frame)[-_SHOWN:]
-    ]
-    return "\n".join(lines)
+def _shown(who: str, frame: FrameType | None) -> str:
+    entries = traceback.extract_stack(frame)[-_SHOWN:] if frame is not None else []
+    lines = [f"  {entry.filename}:{entry.lineno} in {entry.name}" for entry in entries]
+    return "\n".join([f"{who or 'it'} was running, outermost call first:", *lines])

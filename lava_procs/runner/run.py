@@ -16,8 +16,12 @@ from export import FixedNetwork, ModelError, Trace, read_netx, write_netx
 from export.model.trace import joined
 from lava_procs.loihi.host import Loihi, LoihiMissingError, missing
 from lava_procs.loihi.session import ChipSession
+from lava_procs.runner.inline_session import ForkedInlineSession, InlineSession
 from lava_procs.runner.session import HEARTBEAT_SECONDS, Probed, Session, check_precision
 from lava_procs.runner.supervise import Job, supervise
+
+RUNTIMES = ("inline", "lava")
+"""What may run Lava's models on this CPU."""
 
 _CHUNK_STEPS = 1000
 """Steps that a network of a stream should run for at least: starting one takes as long as 200."""
@@ -36,10 +40,11 @@ def run(
     layers: Collection[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
     target: str | Loihi = "lava",
+    runtime: str = "inline",
 ) -> Trace:
     """Run samples through a network in Lava, on this CPU or on a Loihi 2.
 
-    Everything happens in processes of its own, all of which are gone when this returns or raises.
+    Lava's models run in this process, or in processes that are gone when this returns or raises.
 
     Parameters
     ----------
@@ -53,11 +58,11 @@ def run(
     timeout
         Seconds; by default a minute and ample time for every step.
     heartbeat
-        Seconds without a single step after which the run is ended, and the process named that the
+        Seconds without a single step after which the run is ended, and the model named that the
         others wait for; None waits for the timeout. The first step may take a minute.
     workers
-        Lava networks that share the samples and run side by side; None takes as many as there are
-        cores. The result is the same.
+        Lava networks that share the samples and run side by side, in processes of their own if
+        there are several; None takes as many as there are cores. The result is the same.
     trace
         Collect every layer's spikes, V and Θ as well, not only the logits.
     probe, layers
@@ -67,6 +72,10 @@ def run(
         Called as ``progress(steps done, steps in all)`` now and then.
     target
         ``"lava"``, this CPU; ``"loihi2"``, or which one and how: a :class:`lava_procs.Loihi`.
+    runtime
+        ``"inline"`` runs Lava's models in one process (:func:`lava_procs.inline`); ``"lava"`` uses
+        Lava's own runtime, with a process for each model, and ends all of them if one hangs. A run
+        on a chip always uses Lava's own.
 
     Returns
     -------
@@ -84,13 +93,21 @@ def run(
         Something that a run on the chip needs is not there.
     """
     fixed, probed = _checked(net, precision, trace, probe, layers)
+    _check_runtime(runtime)
     chip = _chip(target, precision, workers)
     samples = fixed.encode(x)
     parts = np.array_split(samples, max(1, min(_count(workers), len(samples))))
     reached = nullcontext() if chip is None else chip.reached()
     with reached, tempfile.TemporaryDirectory(prefix="celif-") as root:
         path = _file(net, root)
-        kind = Session if chip is None else partial(ChipSession, chip=chip)
+        if chip is None and runtime == "inline" and len(parts) == 1:
+            single = InlineSession(fixed, path, "", samples, precision, probed)
+            report_steps = None if progress is None else partial(_report, progress, single.total)
+            found = single.run(timeout, heartbeat, report_steps)
+            if progress is not None:
+                progress(single.total, single.total)
+            return found
+        kind = _kind(runtime) if chip is None else partial(ChipSession, chip=chip)
         sessions = [kind(fixed, path, _folder(root), part, precision, probed) for part in parts]
         total = sum(session.total for session in sessions)
 
@@ -118,6 +135,7 @@ def run_stream(
     trace: bool = True,
     probe: Collection[str] | None = None,
     layers: Collection[int] | None = None,
+    runtime: str = "inline",
 ) -> Iterator[Trace]:
     """Run samples as they come, and yield a Trace of one for each, in order.
 
@@ -130,23 +148,33 @@ def run_stream(
         Each (channel, time), of any length that the network takes.
     chunk
         Samples that one Lava network takes before the next is started; by default enough for a
-        thousand steps, against the 0.5 s that a start takes.
+        thousand steps, against the time that a start takes.
     timeout
         Seconds for one chunk.
-    net, precision, heartbeat, workers, trace, probe, layers
+    net, precision, heartbeat, workers, trace, probe, layers, runtime
         As in :func:`run`.
     """
     fixed, probed = _checked(net, precision, trace, probe, layers)
+    _check_runtime(runtime)
     if chunk is not None and chunk < 1:
         raise ValueError(f"chunk: expected 1 or more, got {chunk}")
     count = _count(workers)
+
+    def inline_traces() -> Iterator[Trace]:
+        with tempfile.TemporaryDirectory(prefix="celif-") as root:
+            path = _file(net, root)
+            for group in _chunks(samples, fixed, chunk):
+                single = InlineSession(fixed, path, "", group, precision, probed)
+                seen = single.run(timeout, heartbeat)
+                for i in range(single.batch):
+                    yield seen.sample(i)
 
     def traces() -> Iterator[Trace]:
         sessions: list[Session] = []
 
         def jobs() -> Iterator[Job]:
             for group in _chunks(samples, fixed, chunk):
-                session = Session(fixed, path, _folder(root), group, precision, probed)
+                session = _kind(runtime)(fixed, path, _folder(root), group, precision, probed)
                 sessions.append(session)
                 yield session.job(root, timeout, heartbeat)
 
@@ -161,7 +189,7 @@ def run_stream(
                     for i in range(session.batch):
                         yield seen.sample(i)
 
-    return traces()
+    return inline_traces() if runtime == "inline" and count == 1 else traces()
 
 
 def _checked(
@@ -175,6 +203,20 @@ def _checked(
     fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
     check_precision(precision)
     return fixed, Probed.of(fixed, trace, probe, layers)
+
+
+def _check_runtime(runtime: str) -> None:
+    if runtime not in RUNTIMES:
+        raise ValueError(f"runtime: expected {' or '.join(map(repr, RUNTIMES))}, got {runtime!r}")
+
+
+def _kind(runtime: str) -> type[Session]:
+    """Return the session for runs in processes of their own."""
+    return ForkedInlineSession if runtime == "inline" else Session
+
+
+def _report(progress: Callable[[int, int], None], total: int, done: int) -> None:
+    progress(done, total)
 
 
 def _chip(target: str | Loihi, precision: str, workers: int | None) -> Loihi | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.source import RingBuffer
+from numpy.typing import DTypeLike
 
 from export import FixedNetwork, Trace
 from export.model.geometry import delayed
@@ -78,6 +80,9 @@ class Session:
         Graded spikes (batch, channel, time).
     """
 
+    in_memory: ClassVar[bool] = False
+    """Whether the models write their traces to memory, which only this process sees."""
+
     def __init__(
         self,
         fixed: FixedNetwork,
@@ -135,16 +140,19 @@ class Session:
             shape = (self.batch, self.steps, layer.neurons)
             if self.records(i):
                 spikes = np.int8 if layer.output_range == (0, 1) else np.int32
-                probes.create(self.prefix(i), "s", shape, spikes)
+                self._create(i, "s", shape, spikes)
             # SLAYER's neurons compute in integers, in whatever arithmetic the others do.
             state = STATE_TYPE[self.precision if isinstance(layer, LeakyLayer) else "fixed"]
             for variable in ("v", "theta"):
                 if self.traces(i, variable):
-                    probes.create(self.prefix(i), variable, shape, state)
+                    self._create(i, variable, shape, state)
         if self.fixed.readout is not None:
             sums = (self.batch, self.fixed.readout.neurons)
-            probes.create(self.prefix(self.last), "sum", sums, SUM_TYPE[self.precision])
-        probes.create(self.prefix(self.last), "time", (1,), np.int64)
+            self._create(self.last, "sum", sums, SUM_TYPE[self.precision])
+        self._create(self.last, "time", (1,), np.int64)
+
+    def _create(self, i: int, variable: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+        probes.create(self.prefix(i), variable, shape, dtype, self.in_memory)
 
     def done(self) -> int:
         """Steps that the last layer has taken."""
@@ -181,11 +189,19 @@ class Session:
         # A fork has none of torch's threads: reading a file with wide layers, which multiplies
         # matrices to check their sums, would wait for them without end.
         torch.set_num_threads(1)
+        source, _ = self.build()
+        run_watched(source, self.total, self.run_cfg(), self.folder)
+
+    def build(self) -> tuple[RingBuffer, Network]:
+        """Build the source and the network that it feeds."""
         source = self.source()
         network = Network(net_config=self.path, steps=self.steps, probe=f"{self.folder}/layer")
         source.s_out.connect(network.inp)
-        run_cfg = Loihi2SimCfg(select_tag=TAGS[self.precision])
-        run_watched(source, self.total, run_cfg, self.folder)
+        return source, network
+
+    def run_cfg(self) -> Loihi2SimCfg:
+        """Say which models Lava is to choose."""
+        return Loihi2SimCfg(select_tag=TAGS[self.precision])
 
     def collect(self) -> Trace:
         """Read the traces back, time last."""

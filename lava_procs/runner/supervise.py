@@ -27,6 +27,7 @@ __all__ = [
     "LavaTimeoutError",
     "manner",
     "supervise",
+    "timed_out",
 ]
 
 
@@ -133,18 +134,8 @@ class _Ward:
             return value
         if kind == "failed":
             raise LavaRunError(f"{job.what}: {value}")
-        stopped = "stopped it and all its processes"
-        reason = f"; {value}" if value else ""
-        if kind == "timeout":
-            raise LavaTimeoutError(
-                f"{job.what}: not finished after {job.timeout:g} s{job.progress()}; {stopped}. "
-                f"If it was only slow, give it a longer timeout{reason}"
-            )
-        if kind == "stalled":
-            raise LavaStalledError(
-                f"{job.what}: no progress for {job.patience():g} s{job.progress()}; {stopped}. "
-                f"If it was only slow, give it a longer heartbeat{reason}"
-            )
+        if kind in ("timeout", "stalled"):
+            raise timed_out(job, kind, "stopped it and all its processes", value or "")
         self.log.seek(0)
         words = self.log.read().decode(errors="replace").strip().splitlines()[-20:]
         said = "\n".join(["; it last said:", *words]) if words else ""
@@ -166,6 +157,20 @@ class _Ward:
                 self.process.join()
             self.process.close()
             self._files.close()
+
+
+def timed_out(job: Job, kind: str, stopped: str, doing: str) -> LavaTimeoutError:
+    """Return the error of a run of "timeout" or "stalled"; ``doing`` says what it was doing."""
+    reason = f"; {doing}" if doing else ""
+    if kind == "timeout":
+        return LavaTimeoutError(
+            f"{job.what}: not finished after {job.timeout:g} s{job.progress()}; {stopped}. "
+            f"If it was only slow, give it a longer timeout{reason}"
+        )
+    return LavaStalledError(
+        f"{job.what}: no progress for {job.patience():g} s{job.progress()}; {stopped}. "
+        f"If it was only slow, give it a longer heartbeat{reason}"
+    )
 
 
 def manner(exitcode: int | None) -> str:

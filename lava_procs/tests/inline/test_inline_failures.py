@@ -149,7 +149,8 @@ def test_endless_model_in_another_thread_ends_with_the_timeout():
     thread = threading.Thread(target=body)
     thread.start()
     thread.join()
-    assert "endless," in errors[0]
+    assert "counter (Counter, PyCounterModel) was running" in errors[0]
+    assert "in endless" in errors[0]
 
 
 def test_interrupt_ends_the_run_and_leaves_the_model_by_its_finally():

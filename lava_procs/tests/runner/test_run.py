@@ -36,12 +36,13 @@ def assert_alive(trace: Trace) -> None:
     assert all(0.02 <= rate <= 0.9 for rate in firing_rates(trace)), firing_rates(trace)
 
 
-def test_fixed_run_equals_twin(rng, tmp_path):
+@pytest.mark.parametrize("runtime", ["inline", "lava"])
+def test_fixed_run_equals_twin(rng, tmp_path, runtime):
     net = random_network(rng, (9, 7, 5), 16)
     write_netx(net, tmp_path / "net.net")
     x = rng.integers(0, 16, (3, 2, 16))
     expected = simulate(net, x, trace=True)
-    found = run(tmp_path / "net.net", x)
+    found = run(tmp_path / "net.net", x, runtime=runtime)
     assert_same_trace(expected, found)
     assert_alive(expected)
     assert found.logits.dtype == np.int64
@@ -53,14 +54,15 @@ def test_wide_layer_runs_after_torch_has_used_its_threads(rng):
     net = random_network(rng, (3000, 24), 6)
     x = rng.integers(0, 16, (1, 2, 6))
     torch.mm(torch.rand(600, 600), torch.rand(600, 600))
-    assert_same_trace(simulate(net, x, trace=True), run(net, x, heartbeat=30))
+    assert_same_trace(simulate(net, x, trace=True), run(net, x, heartbeat=30, runtime="lava"))
 
 
-def test_float_run_equals_torch_bit_for_bit(rng):
+@pytest.mark.parametrize("runtime", ["inline", "lava"])
+def test_float_run_equals_torch_bit_for_bit(rng, runtime):
     net = random_network(rng, (9, 7, 5), 16)
     x = rng.integers(0, 16, (2, 2, 16))
     expected = run_torch(net, x)
-    found = run(net, x, "float")
+    found = run(net, x, "float", runtime=runtime)
     assert_same_trace(expected, found)
     assert_alive(expected)
     assert found.logits.dtype == np.float64
@@ -147,12 +149,13 @@ def test_logits_without_readout_are_spike_counts_with_or_without_trace(rng, shif
     assert found.logits.any()
 
 
-def test_networks_side_by_side_equal_one(rng):
+@pytest.mark.parametrize("runtime", ["inline", "lava"])
+def test_networks_side_by_side_equal_one(rng, runtime):
     net = random_network(rng, (6, 5), 9)
     x = rng.integers(0, 16, (5, 2, 9))
     expected = simulate(net, x, trace=True)
     calls = []
-    found = run(net, x, workers=2, progress=lambda *call: calls.append(call))
+    found = run(net, x, workers=2, progress=lambda *call: calls.append(call), runtime=runtime)
     assert_same_trace(expected, found)
     assert_alive(expected)
     # Each network has its own samples, and lets the last one through all layers.
@@ -181,6 +184,16 @@ def test_stream_yields_each_sample_as_run_does_and_takes_no_more_than_it_must(rn
         # Two networks of two, and the sample that shows where the second one's shape ends.
         assert len(taken) <= (i // 2) * 2 + 5
     assert taken == list(range(6))
+
+
+def test_stream_in_one_process_yields_each_sample_as_run_does(rng):
+    net = random_network(rng, (6, 5), 9)
+    samples = [rng.integers(0, 16, (2, steps)) for steps in (9, 9, 9, 5)]
+    traces = list(run_stream(net, samples, chunk=2))
+    assert len(traces) == 4
+    for sample, trace in zip(samples, traces, strict=True):
+        assert_same_trace(simulate(net, sample[None], trace=True), trace)
+        assert any(spikes.any() for spikes in trace.spikes)
 
 
 def test_stream_left_early_and_wrong_samples_leave_nothing(rng):
@@ -218,10 +231,15 @@ def test_only_what_was_asked_for_is_seen(rng, options, seen):
                 np.testing.assert_array_equal(value, getattr(expected, name)[i])
 
 
-def test_progress_reaches_the_end(rng):
+@pytest.mark.parametrize("runtime", ["inline", "lava"])
+def test_progress_reaches_the_end(rng, runtime):
     net = random_network(rng, (4,), 30)
     calls = []
-    run(net, rng.integers(0, 16, (4, 2, 30)), progress=lambda *call: calls.append(call))
+
+    def progress(*call):
+        calls.append(call)
+
+    run(net, rng.integers(0, 16, (4, 2, 30)), progress=progress, runtime=runtime)
     done = [call[0] for call in calls]
     assert done == sorted(done)
     assert all(0 <= steps <= 122 for steps in done)
@@ -237,6 +255,8 @@ def test_bad_arguments_are_refused_before_anything_starts(rng, tmp_path):
         run(net, x, probe=["u"])
     with pytest.raises(ValueError, match=r"layers: expected some of 0\.\.0, got \[1\]"):
         run(net, x, layers=[0, 1])
+    with pytest.raises(ValueError, match="runtime: expected 'inline' or 'lava', got 'other'"):
+        run(net, x, runtime="other")
     with pytest.raises(ValueError, match="workers: expected 1 or more, or None"):
         run(net, x, workers=0)
     with pytest.raises(ValueError, match="chunk: expected 1 or more, got 0"):
