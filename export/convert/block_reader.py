@@ -94,7 +94,7 @@ class BlockReader:
         """Weights of a CE-LIF block, recurrent ones too, and their geometry."""
         if not synapses_of(module):
             factor = module.weight
-            factor = 1.0 if factor is None else float(module.neuron.quantize_weight(factor))
+            factor = 1.0 if factor is None else module.neuron.quantize_weight(factor).item()
             rows = module.neuron.num_neurons
             return {
                 "weight": np.full((rows, 1, 1, 1), factor),
