@@ -43,11 +43,15 @@ def reproduce(
     page: Annotated[
         Path | None, typer.Option(help="Write a page of all results, such as docs/results.md.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Ignore the repository's record of the experiment.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment of the paper and compare the numbers.
 
-    The result is a table, a figure, and whether each claim of the paper holds.
+    The result is a table, a figure, and whether each claim of the paper holds. At full size the
+    repository's record is printed first, and only training runs that it lacks are trained.
     """
     from celif.experiments import catalogue
     from celif.experiments.machinery import page as results
@@ -68,8 +72,15 @@ def reproduce(
                 "whole; stop it and give the command again to continue"
             )
         out = root / (f"{name}-quick" if quick else name) if out is None else out
-        found = record.perform(experiment, Settings(out, quick, data, minutes, tuple(only or ())))
-        record.show(found, out)
+        settings = Settings(out, quick, data, minutes, tuple(only or ()), again)
+        known = None if quick or again else record.stored(experiment)
+        if known is not None and not (out / record.RESULT).is_file():
+            record.show(known, record.STORED, f"{name}.json", f"{name}.png")
+        if known is None or (out / record.RESULT).is_file() or not record.complete(known):
+            found = record.perform(experiment, settings)
+            record.show(found, out)
+        else:
+            found = known
         answer(found, as_json)
     if page is not None:
         results.write(page, [out.parent if out is not None else root])

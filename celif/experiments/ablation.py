@@ -78,7 +78,7 @@ def compare(
             each = replace(recipe, seed=seed)
             net = start(task, hidden, each, context=name, **options)
             folder = f"{name.replace('*', 'x')}-{seed}"
-            runs.setdefault(name, []).append(train(folder, net, task, each, out))
+            runs.setdefault(name, []).append(train(folder, net, task, each, out, reusable=True))
     return runs
 
 

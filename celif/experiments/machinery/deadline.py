@@ -1,6 +1,6 @@
-"""Trainings that may be stopped: by a deadline, at the end of an epoch, to go on later from there.
+"""Training runs with a deadline: they stop at the end of an epoch and resume from there.
 
-What was not chosen, or came too late, is reported as far as it is on disk.
+Runs that were not chosen, or came too late, are reported as far as they are on disk or in a record.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from torch import nn
 
 from celif.experiments.machinery.experiment import Settings
-from celif.experiments.machinery.runs import Stopped, Trained, known_score, train
+from celif.experiments.machinery.runs import Stopped, Trained, known_score, recorded, train
 from celif.experiments.machinery.stopwatch import Stopwatch
 from training.tasks import Task
 from training.trainer.progress import Progress
@@ -42,7 +42,7 @@ class Sitting:
 
     @classmethod
     def of(cls, settings: Settings) -> Sitting:
-        """The sitting that a user asked for, from now on."""
+        """Start the sitting that a user asked for."""
         minutes = settings.minutes
         end = None if minutes is None else time.monotonic() + 60 * minutes
         return cls(settings.out, settings.only, end)
@@ -66,19 +66,23 @@ class Sitting:
         recipe: Recipe,
         measured: bool = False,
     ) -> Trained:
-        """Train a model in the folder ``name`` for as long as there is time, or only look at it."""
+        """Train a model in the folder ``name`` while there is time, or return what is known."""
+        folder, known = self.out / name, recorded(self.out / name, recipe)
+        if known is not None and known.finished:
+            return known
         net = make()
         if not self.over and (not self.only or any(part in name for part in self.only)):
             return train(name, net, task, recipe, self.out, measured, self.report)
+        if known is not None and not (folder / METRICS).is_file():
+            return known
         count = sum(p.numel() for p in net.parameters() if p.requires_grad)
-        folder = self.out / name
         history, spent = _history(folder), tuple(Stopwatch(folder).seconds)
         finished = len(history) >= recipe.epochs
         return Trained(name, history, known_score(folder), count, finished, spent)
 
 
 def _history(folder: Path) -> list[Epoch]:
-    """Epochs of the training in ``folder``, none if there is none."""
+    """Return the epochs of the run in ``folder``, none if there is none."""
     path = folder / METRICS
     return json.loads(path.read_text(encoding="utf-8"))["history"] if path.is_file() else []
 
@@ -89,7 +93,7 @@ def steps_an_epoch(task: Task, recipe: Recipe) -> int:
 
 
 def how_far(history: list[Epoch], task: Task, recipe: Recipe) -> str:
-    """Of a training that is not finished, how far it came, in words; empty if it is."""
+    """Say how far an unfinished training run came; empty for a finished one."""
     done, each = len(history), steps_an_epoch(task, recipe)
     if done >= recipe.epochs:
         return ""

@@ -20,14 +20,17 @@ class Settings:
     Parameters
     ----------
     out
-        Folder of the run; trainings in it are resumed.
+        Folder of the run; training runs in it are resumed.
     quick
-        The small size, a minute or two on two cores, in place of the paper's.
+        Run a small size, a minute or two on two cores, instead of the paper's.
     data
-        Folder of MNIST, for those that need it.
+        Folder of MNIST, for experiments that need it.
     minutes, only
-        For those of many long trainings, see :mod:`celif.experiments.machinery.deadline`: stop
-        after so long; train only those whose names contain one of these.
+        For experiments of many long training runs, see
+        :mod:`celif.experiments.machinery.deadline`: stop after this time; train only runs whose
+        names contain one of these.
+    again
+        Train again what the repository's record already holds.
     """
 
     out: Path
@@ -35,14 +38,17 @@ class Settings:
     data: Path | None = None
     minutes: float | None = None
     only: tuple[str, ...] = ()
+    again: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """A number of ours beside the paper's; None where there is none.
+    """Our number and the paper's; None where there is none.
 
-    ``spread`` is the standard deviation of what ours is the mean of, e.g. over seeds. Of numbers
-    that are not ``comparable``, such as those of another task, no difference is taken.
+    ``spread`` is the standard deviation where ours is a mean, for example over seeds. No
+    difference is taken of numbers that are not ``comparable``, such as those of another task. A
+    number that the paper only cites is ``cited``; ``paper_says`` is what the paper prints in place
+    of a number, such as "did not converge".
     """
 
     what: str
@@ -52,6 +58,8 @@ class Row:
     note: str = ""
     comparable: bool = True
     spread: float | None = None
+    cited: bool = False
+    paper_says: str = ""
 
     @property
     def difference(self) -> float | None:
@@ -71,22 +79,22 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment.
+    """Results of an experiment.
 
     Parameters
     ----------
     rows, claims
-        Numbers to compare, statements tested.
+        Numbers to compare, and statements tested.
     budget
-        What was spent: sizes, steps, samples, in words.
+        Sizes, steps and samples, in words.
     figure
-        Drawn so that it can be read at the width of a page.
+        A figure that can be read at the width of a page.
     numbers
         Everything else worth keeping, as plain values.
     notes
         What a reader must know to judge the numbers.
     options
-        What to type beside the experiment's name for the same size.
+        Options of the command for the same size.
     """
 
     rows: list[Row]

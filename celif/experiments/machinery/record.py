@@ -1,4 +1,8 @@
-"""An outcome on disk, as ``result.json`` and ``figure.png`` and ``.svg``, and in the terminal."""
+"""An outcome on disk, as ``result.json`` and ``figure.png`` and ``.svg``, and in the terminal.
+
+The records of the repository (:data:`STORED`) also serve as results: :func:`stored` reads one, and
+:func:`perform` takes the finished training runs from it and trains only what is missing.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,26 @@ from rich.table import Table
 
 from celif.console import results, say
 from celif.experiments.machinery.experiment import Experiment, Outcome, Settings
+from celif.experiments.machinery.runs import RUN
 from celif.experiments.machinery.stopwatch import spent_below
 from celif.views import figures
 from training.support import machine
 from training.support.atomic import atomic_file
 
 RESULT, PNG, SVG = "result.json", "figure.png", "figure.svg"
+STORED = Path(__file__).resolve().parents[3] / "docs" / "results"
+"""Records of the repository; not part of the installed package."""
 _DPI = 130
 
 
 def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     """Run an experiment; write and return its record."""
     settings.out.mkdir(parents=True, exist_ok=True)
+    if not settings.quick and not settings.again:
+        _take_runs(stored(experiment), settings.out)
     began, processor = time.monotonic() - _spent(settings.out), time.process_time()
     outcome = experiment.run(settings)
-    # Of trainings that were gone on with, or shared with other processes, their own count.
+    # Resumed runs, and runs shared with other processes, have counted their own time.
     processor = max(time.process_time() - processor, spent_below(settings.out))
     record = {
         "name": experiment.name,
@@ -44,19 +53,51 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
         "numbers": outcome.numbers,
         "machine": machine.describe(),
     }
+    if not settings.quick:
+        record["runs"] = _runs_below(settings.out)
     _write(settings.out, outcome, record)
     return record
 
 
+def stored(experiment: Experiment) -> dict[str, Any] | None:
+    """Return the repository's record of an experiment at full size, or None."""
+    path = STORED / f"{experiment.name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def complete(record: dict[str, Any]) -> bool:
+    """Whether a record lacks neither a training run nor a number that could be trained."""
+    unfinished = [run for run in record.get("runs", {}).values() if not run["finished"]]
+    return not unfinished and all(
+        row["ours"] is not None or row.get("cited") for row in record["rows"]
+    )
+
+
+def _take_runs(record: dict[str, Any] | None, out: Path) -> None:
+    """Put the runs of a record where the experiment looks for them, unless it has its own."""
+    for name, run in (record or {}).get("runs", {}).items():
+        folder = out / name
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            with atomic_file(folder / RUN) as draft:
+                draft.write_text(json.dumps(run), encoding="utf-8")
+
+
+def _runs_below(out: Path) -> dict[str, Any]:
+    """Return the records of all training runs in ``out``, by name."""
+    paths = sorted(out.glob(f"*/{RUN}"))
+    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+
+
 def _spent(out: Path) -> float:
-    """Seconds of the run that this one goes on with."""
+    """Return the seconds of the run that this one continues."""
     if not (out / RESULT).is_file():
         return 0.0
     return float(json.loads((out / RESULT).read_text(encoding="utf-8"))["seconds"])
 
 
 def command(experiment: Experiment, settings: Settings, options: tuple[str, ...]) -> str:
-    """What to type for the same."""
+    """Return the command that runs the same."""
     parts = ["celif reproduce", experiment.name]
     parts += ["--quick"] if settings.quick else []
     parts += ["--data DIR"] if settings.data is not None else []
@@ -74,7 +115,7 @@ def _write(out: Path, outcome: Outcome, record: dict[str, Any]) -> None:
 
 
 def duration(record: dict[str, Any]) -> str:
-    """How long a run took, on the wall and, if known, of the processors' time."""
+    """Say how long a run took, on the wall and, if known, in processor time."""
     processor = record.get("processor_seconds")  # not in records of earlier versions
     if processor is None:
         return f"{record['seconds']:.0f} s"
@@ -84,20 +125,20 @@ def duration(record: dict[str, Any]) -> str:
 
 
 def number(value: float | None, signed: bool = False) -> str:
-    """A number of a table, to four digits; a dash for none."""
+    """Format a number to four digits; a dash for none."""
     if value is None:
         return "–"
     return f"{value:+.4g}" if signed else f"{value:.4g}"
 
 
 def ours(row: dict[str, Any]) -> str:
-    """Our number of a row, with its spread where it is a mean."""
+    """Format our number of a row, with its spread if it is a mean."""
     spread = row.get("spread")  # not in records of earlier versions
     return number(row["ours"]) + ("" if spread is None else f" ± {spread:.2g}")
 
 
-def show(record: dict[str, Any], out: Path) -> None:
-    """Print ours beside the paper's."""
+def show(record: dict[str, Any], out: Path, *files: str) -> None:
+    """Print our numbers next to the paper's."""
     size = "quick" if record["quick"] else "full"
     table = Table(title=f"{record['title']} ({size})", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("", "ours", "paper", "difference", "unit"):
@@ -111,4 +152,5 @@ def show(record: dict[str, Any], out: Path) -> None:
     say(f"budget: {record['budget']}")
     for note in record["notes"]:
         say(f"note: {note}")
-    say(f"{duration(record)}; {out / RESULT}, {out / PNG}, {out / SVG}")
+    names = ", ".join(str(out / name) for name in files or (RESULT, PNG, SVG))
+    say(f"{duration(record)}; {names}")

@@ -1,10 +1,15 @@
-"""Trainings inside experiments: each in a folder of its own, gone on with where it stopped."""
+"""Resumable training runs inside experiments, one folder each.
+
+Every run leaves a file :data:`RUN` with its curve, score, recipe and commit. An experiment's record
+holds the same (:mod:`celif.experiments.machinery.record`), so that a run that is in a record need
+not be trained again.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +17,7 @@ from torch import nn
 
 from celif import console
 from celif.experiments.machinery.stopwatch import Stopwatch
+from training.support import machine
 from training.support.atomic import atomic_file
 from training.tasks import Task
 from training.trainer.evaluation import evaluate
@@ -20,20 +26,20 @@ from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
 
 Net = TypeVar("Net", bound=nn.Module)
-SCORE = "score.json"
+SCORE, RUN = "score.json", "run.json"
 
 
 class Stopped(Exception):
-    """Ends a training whose time is up."""
+    """Ends a training run whose time is up."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training came to: its history by epoch and its test score.
+    """The outcome of a training run: its history by epoch and its test score.
 
-    ``score`` is None if the loss overflowed, which ends a training, if time ran out
+    ``score`` is None if the loss overflowed, which ends a run, if time ran out
     (``finished`` is False then), or if it was not asked for. ``spent`` are processor seconds by
-    epoch, without validation.
+    epoch, without validation. ``commit`` is that of the code that trained it.
     """
 
     name: str
@@ -42,6 +48,7 @@ class Trained:
     parameters: int
     finished: bool = True
     spent: tuple[float, ...] = ()
+    commit: str = ""
 
     @property
     def percent(self) -> float | None:
@@ -78,21 +85,26 @@ def train(
     out: Path,
     measured: bool = True,
     report: Callable[[Progress], None] | None = None,
+    reusable: bool = False,
     **options: Any,
 ) -> Trained:
-    """Train ``net`` in ``out/name``, or go on with what is there.
+    """Train ``net`` in ``out/name``, or resume what is there.
 
     Parameters
     ----------
     name, net, task, recipe, out
         What is trained, how, and where.
     measured
-        Whether to measure it on test data; those that are only to choose from are not.
+        Whether to measure the network on test data; candidates of a search are not.
     report
-        Called after every step and epoch; what raises :class:`Stopped` leaves it unfinished.
+        Called after every step and epoch; raising :class:`Stopped` leaves the run unfinished.
+    reusable
+        Whether the record of a finished run will do, without its weights.
     options
-        Of :class:`training.trainer.loop.Trainer`.
+        Options of :class:`training.trainer.loop.Trainer`.
     """
+    if reusable and (known := recorded(out / name, recipe)) is not None and known.finished:
+        return known
     watch = Stopwatch(out / name)
 
     def tell(progress: Progress) -> None:
@@ -116,7 +128,29 @@ def train(
     if score is not None:
         shown = f"test {task.objective.name} {task.objective.text(score)}"
     console.note(f"{name}: {count:,} parameters, {shown}")
-    return Trained(name, trainer.history, score, count, finished, tuple(watch.seconds))
+    commit = machine.describe()["commit"]
+    done = Trained(name, trainer.history, score, count, finished, tuple(watch.seconds), commit)
+    write_run(out / name, done, asdict(recipe))
+    return done
+
+
+def write_run(folder: Path, run: Trained, recipe: dict[str, Any]) -> None:
+    """Write a run's own record."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_file(folder / RUN) as draft:
+        draft.write_text(json.dumps({**asdict(run), "recipe": recipe}), encoding="utf-8")
+
+
+def recorded(folder: Path, recipe: Recipe) -> Trained | None:
+    """Return the recorded run in ``folder`` if it was trained by ``recipe``, else None."""
+    path = folder / RUN
+    if not path.is_file():
+        return None
+    known = json.loads(path.read_text(encoding="utf-8"))
+    # A recipe may have options that the record does not know; those have their defaults.
+    if {**asdict(Recipe()), **known.pop("recipe")} != asdict(recipe):
+        return None
+    return Trained(**{**known, "spent": tuple(known["spent"])})
 
 
 def _score(net: nn.Module, task: Task, folder: Path) -> float:

@@ -1,0 +1,77 @@
+"""Records of the repository: they are printed in place of a run, and finished runs are reused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from matplotlib import pyplot as plt
+
+from celif.experiments import catalogue
+from celif.experiments.machinery import record
+from celif.experiments.machinery.deadline import Sitting
+from celif.experiments.machinery.experiment import Experiment, Outcome, Row, Settings
+from celif.experiments.machinery.runs import recorded
+from celif.tests.run_command import answer
+from training import tasks
+from training.trainer.recipe import Recipe
+
+RECIPE = Recipe(epochs=1, batch=360)
+
+
+def trained_once(settings: Settings) -> Outcome:
+    """Two runs; each call that trains leaves a checkpoint in its folder."""
+    sitting, task = Sitting.of(settings), tasks.load("digits")
+
+    def make() -> torch.nn.Module:
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+
+    runs = [sitting.train(f"run-{i}", make, task, RECIPE) for i in range(2)]
+    rows = [Row(run.name, float(run.parameters) if run.history else None) for run in runs]
+    figure, _ = plt.subplots()
+    return Outcome(rows, [], "little", figure)
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Experiment:
+    experiment = Experiment("made-up", "Made up", trained_once, parts=True)
+    monkeypatch.setitem(catalogue.EXPERIMENTS, "made-up", experiment)
+    monkeypatch.setattr(record, "STORED", tmp_path / "stored")
+    (tmp_path / "stored").mkdir()
+    return experiment
+
+
+def keep(found: dict) -> None:
+    (record.STORED / "made-up.json").write_text(json.dumps(found))
+
+
+def test_only_what_the_record_lacks_is_trained(invented: Experiment, tmp_path: Path) -> None:
+    first = record.perform(invented, Settings(tmp_path / "a", only=("run-0",)))
+    assert [row["ours"] for row in first["rows"]] == [650.0, None]
+    assert not record.complete(first)
+    keep(first)
+    second = record.perform(invented, Settings(tmp_path / "b"))
+    assert [row["ours"] for row in second["rows"]] == [650.0, 650.0]
+    assert record.complete(second)
+    assert not (tmp_path / "b" / "run-0" / "last.pt").exists()
+    assert (tmp_path / "b" / "run-1" / "last.pt").exists()
+    assert second["runs"]["run-0"]["history"] == first["runs"]["run-0"]["history"]
+
+
+def test_a_complete_record_is_printed_without_a_run(invented: Experiment, tmp_path: Path) -> None:
+    keep(record.perform(invented, Settings(tmp_path / "a")))
+    found = answer("reproduce", "made-up", "--out", tmp_path / "b")
+    assert [row["ours"] for row in found["rows"]] == [650.0, 650.0]
+    assert not (tmp_path / "b").exists()
+    answer("reproduce", "made-up", "--again", "--out", tmp_path / "b")
+    assert (tmp_path / "b" / "run-0" / "last.pt").exists()
+
+
+def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Path) -> None:
+    record.perform(invented, Settings(tmp_path / "a"))
+    folder = tmp_path / "a" / "run-0"
+    assert recorded(folder, RECIPE) is not None
+    assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4})) is None
