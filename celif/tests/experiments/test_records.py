@@ -56,8 +56,8 @@ def test_only_what_the_record_lacks_is_trained(invented: Experiment, tmp_path: P
     second = record.perform(invented, Settings(tmp_path / "b"))
     assert [row["ours"] for row in second["rows"]] == [650.0, 650.0]
     assert record.complete(second)
-    assert not (tmp_path / "b" / "run-0" / "last.pt").exists()
-    assert (tmp_path / "b" / "run-1" / "last.pt").exists()
+    assert not (tmp_path / "b" / "run-0" / LAST).exists()
+    assert (tmp_path / "b" / "run-1" / LAST).exists()
     assert second["runs"]["run-0"]["history"] == first["runs"]["run-0"]["history"]
 
 
@@ -67,7 +67,7 @@ def test_a_complete_record_is_printed_without_a_run(invented: Experiment, tmp_pa
     assert [row["ours"] for row in found["rows"]] == [650.0, 650.0]
     assert not (tmp_path / "b").exists()
     answer("reproduce", "made-up", "--again", "--out", tmp_path / "b")
-    assert (tmp_path / "b" / "run-0" / "last.pt").exists()
+    assert (tmp_path / "b" / "run-0" / LAST).exists()
 
 
 def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Path) -> None:
