@@ -18,6 +18,7 @@ from celif.experiments.machinery.runs import recorded
 from celif.tests.run_command import answer
 from training import tasks
 from training.trainer.recipe import Recipe
+from training.trainer.run_folder import LAST
 
 RECIPE = Recipe(epochs=1, batch=360)
 
