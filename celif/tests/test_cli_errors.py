@@ -28,7 +28,7 @@ MODEL = str(Path(__file__).parents[2] / "models" / "seq-mnist-88.net")
         (("evaluate", "no.pt"), "no.pt: expected a checkpoint, found no such file"),
         (
             ("train", "--task", "cifar"),
-            "a task, one of digits, seq-mnist, ps-mnist, adding-T, copy-T",
+            "a task, one of digits, seq-mnist, ps-mnist, adding-T, copy-T, shd",
         ),
         (("train", "--hidden", "a,b"), "--hidden: expected numbers such as 64,88,88"),
         (("train", "--task", "seq-mnist"), "expected --data DIR"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from training.tasks.bundled_digits import digits
+from training.tasks.events import from_tonic, shd, ssc
 from training.tasks.mnist_files import download, mnist
 from training.tasks.objective import CLASS, STEPS, VALUE, Objective, require_classes
 from training.tasks.own_data import from_arrays, from_dataset
@@ -29,13 +30,16 @@ __all__ = [
     "download",
     "from_arrays",
     "from_dataset",
+    "from_tonic",
     "load",
     "mnist",
     "require_classes",
+    "shd",
+    "ssc",
 ]
 
-NAMES = ("digits", "seq-mnist", "ps-mnist", "adding-T", "copy-T")
-"""What :func:`load` knows; T stands for a length."""
+NAMES = ("digits", "seq-mnist", "ps-mnist", "adding-T", "copy-T", "shd", "ssc", "tonic-NAME")
+"""What :func:`load` knows; T stands for a length, NAME for a data set of tonic's."""
 
 _OF_ANY_LENGTH: dict[str, Callable[[int], Task]] = {"adding": adding, "copy": copy_memory}
 
@@ -46,10 +50,11 @@ def load(name: str, data: str | Path | None = None) -> Task:
     Parameters
     ----------
     name
-        ``"digits"``, ``"seq-mnist"``, ``"ps-mnist"``, ``"adding-100"`` or ``"copy-100"``, the
-        latter two with any length.
+        ``"digits"``, ``"seq-mnist"``, ``"ps-mnist"``, ``"adding-100"`` or ``"copy-100"`` with any
+        length, ``"shd"``, ``"ssc"``, or ``"tonic-NMNIST"`` with any data set of tonic's.
     data
-        For MNIST, its folder in torchvision's layout.
+        The folder of the data: MNIST in torchvision's layout, the HDF5 files of SHD and SSC, or
+        where tonic keeps its files.
     """
     if name == "digits":
         return digits()
@@ -57,6 +62,12 @@ def load(name: str, data: str | Path | None = None) -> Task:
         if data is None:
             raise ValueError("task data: expected --data DIR with MNIST in torchvision's layout")
         return mnist(data, permuted=name == "ps-mnist")
+    if name in ("shd", "ssc") or name.startswith("tonic-"):
+        if data is None:
+            raise ValueError(f"task data: expected --data DIR with the files of {name}")
+        if name.startswith("tonic-"):
+            return from_tonic(name.partition("-")[2], data)
+        return shd(data) if name == "shd" else ssc(data)
     made = re.fullmatch(r"(adding|copy)-(\d{1,6})", name)
     if made is None:
         raise ValueError(f"task: expected one of {', '.join(NAMES)}, got {name!r}")

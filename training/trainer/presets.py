@@ -7,6 +7,8 @@ Adding problem and copy memory: the paper's hidden layers of 64, 256 and 256 and
 its β = 1 − 1/T; smaller batches than its 256 and other rates than its 5e-4 and 1e-3. In copy memory
 a threshold sums up T steps of V⊙TE, so a step of the optimiser moves it by T steps of TE: TE learns
 at 0.6/T. The surrogate is twice as wide as the paper's, so that more neurons learn.
+
+SHD: a network of our own choice, not the paper's and not tuned.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ PRESETS: dict[str, Preset] = {
     **{f"{task}-{n}": _mnist(task, n) for task in ("seq-mnist", "ps-mnist") for n in (88, 152)},
     **{f"adding-{steps}": _adding(steps) for steps in (100, 200, 500, 800)},
     **{f"copy-{steps}": _copy(steps) for steps in (100, 200, 400, 500)},
+    "shd": Preset("shd", (128, 128), Recipe(epochs=40, batch=128), {"dropout": 0.4}),
 }
 NAMES = tuple(PRESETS)
 
