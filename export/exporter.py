@@ -21,7 +21,8 @@ from export.convert.formats import Bits, Choice, Formats
 from export.convert.fraction_bits import Arriving
 from export.convert.from_blocks import read_blocks
 from export.convert.report import ExportReport, LayerReport
-from export.model.network import CelifLayer, FixedNetwork
+from export.model.lif import LeakyLayer
+from export.model.network import FixedNetwork
 from export.netx.te import te_array
 from export.netx.write import write_layer, write_netx
 from export.qat.network import QuantizedNetwork
@@ -78,8 +79,8 @@ def _quantized(net: QuantizedNetwork) -> tuple[FloatNetwork, FixedNetwork, list[
     choices: list[Choice | None] = []
     for layer in fixed.layers:
         choice = None
-        if isinstance(layer, CelifLayer):
-            given = Arriving(input_range, None)
+        if isinstance(layer, LeakyLayer):
+            given = Arriving(input_range, None, fixed.steps)
             choice = fraction_bits.judge(layer, given)
         choices.append(choice)
         input_range = layer.output_range
@@ -100,6 +101,6 @@ def _report(
     layers = [
         LayerReport.of(layer, values, choice)
         for layer, values, choice in zip(fixed.layers, scaled.layers, choices, strict=True)
-        if isinstance(layer, CelifLayer) and isinstance(values, FloatLayer) and choice
+        if isinstance(layer, LeakyLayer) and isinstance(values, FloatLayer) and choice
     ]
     return ExportReport(path, path.stat().st_size, fixed.encoding, tuple(layers))

@@ -20,16 +20,11 @@ from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
 from export.twin.sums import synaptic_sums
 from export.twin.walk import Arriving, encoded, run_integers, walk
-from training.dynamics import Params, State, advance
+from training.dynamics import Params
 from training.functional import WIDTH
 from training.kernels import reference
-from training.neurons import KINDS
 
 Drive = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-def _at_threshold(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
-    return (v >= theta).to(v.dtype)
 
 
 @dataclass(frozen=True)
@@ -79,22 +74,8 @@ class DequantisedLayer:
 
     def scan(self, current: torch.Tensor, drive: Drive | None = None) -> reference.States:
         """Run the reference loop; ``drive`` as in :func:`training.kernels.reference.scan`."""
-        if "te" in KINDS[self.kind].uses:
-            return reference.scan(current, self.te, self.params, WIDTH, drive)
         gamma = self.constants.get("gamma", 0.0)
-        rest = torch.zeros_like(current[..., 0], dtype=self.te.dtype)
-        state = State(rest + self.params.theta0, rest, rest)
-        states = []
-        for x in current.unbind(-1):
-            arriving = x if drive is None else drive(x, state.s)
-            state = advance(arriving, gamma * state.s, state, self.params, _at_threshold)
-            states.append(state)
-        return reference.States(
-            *(
-                torch.stack([getattr(s, name) for s in states], -1)
-                for name in reference.States._fields
-            )
-        )
+        return reference.scan(current, self.te, self.params, WIDTH, drive, gamma)
 
     def current(self, sums: torch.Tensor) -> torch.Tensor:
         """Input current of exact synaptic sums, the last axis of which counts neurons."""

@@ -81,7 +81,8 @@ def run_float(source: Source, x: np.ndarray) -> FloatTrace:
 def _run_network(net: Network, x: torch.Tensor) -> FloatTrace:
     hidden = net.hidden_states(x)
     p = Params(net.config.alpha, net.config.beta, net.config.theta0)
-    layers = [_states(layer, net.te_table, p) for layer in hidden]
+    gamma = net.config.gamma if "gamma" in net.config.kind.uses else 0.0
+    layers = [_states(layer, net.te_table, p, gamma) for layer in hidden]
     if type(net).forward is Network.forward:
         return FloatTrace(net.read(hidden[-1].spikes).numpy(), layers)
     ours = net(x)
@@ -189,11 +190,11 @@ def _block_states(
     return FloatStates(images(states.spikes), images(states.v), images(states.theta))
 
 
-def _states(hidden: LayerRecord, te: torch.Tensor, p: Params) -> FloatStates:
+def _states(hidden: LayerRecord, te: torch.Tensor, p: Params, gamma: float = 0.0) -> FloatStates:
     """V and Θ by the reference loop over what a layer received."""
     current = hidden.current
     table = te[: current.shape[1], : current.shape[2]]
-    states = reference.scan(current, table, p, WIDTH)
+    states = reference.scan(current, table, p, WIDTH, gamma=gamma)
     return FloatStates(hidden.spikes.numpy(), states.v.numpy(), states.theta.numpy())
 
 

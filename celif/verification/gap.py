@@ -68,7 +68,7 @@ class _Error:
 
     @property
     def mean(self) -> float:
-        return self.total / self.count
+        return self.total / max(self.count, 1)
 
 
 class _Tally:
@@ -94,7 +94,9 @@ class _Tally:
         self.saturations += trace.saturations[self.layer]
         if self.unit is not None:
             for error, name in ((self.v, "v"), (self.theta, "theta")):
-                error.add(getattr(floats, name), getattr(trace, name)[self.layer], self.unit)
+                registers = getattr(trace, name)[self.layer]
+                if registers is not None:  # a threshold that does not move has no register
+                    error.add(getattr(floats, name), registers, self.unit)
 
     def result(self) -> LayerGap:
         alive = np.asarray(self.alive_float), np.asarray(self.alive_fixed)
@@ -104,8 +106,8 @@ class _Tally:
             spike_agreement=self.same / self.values,
             v_error_mean=self.v.mean if measured else None,
             v_error_max=self.v.largest if measured else None,
-            theta_error_mean=self.theta.mean if measured else None,
-            theta_error_max=self.theta.largest if measured else None,
+            theta_error_mean=self.theta.mean if self.theta.count else None,
+            theta_error_max=self.theta.largest if self.theta.count else None,
             rate_float=self.fired_float / self.values,
             rate_fixed=self.fired_fixed / self.values,
             neurons=alive[0].size,

@@ -26,11 +26,13 @@ from export.convert.round import integer_layer, integer_readout
 from export.model import geometry
 from export.model.geometry import delayed
 from export.model.input_coding import Encoding
-from export.model.network import CelifLayer, FixedNetwork, needed_gap
+from export.model.lif import LeakyLayer
+from export.model.network import FixedNetwork, needed_gap
 from export.twin.scans import run_layer
 from export.twin.simulate import simulate
 from export.twin.sums import arriving_sums
-from training import functional
+from training import neurons
+from training.neurons.kind import Drive, NeuronParams
 
 FIRST = "mse"
 """The rule to start from, and the only one where there are no data to measure with."""
@@ -117,7 +119,7 @@ class _Builder:
             if isinstance(values, FloatLayer):
                 asked = self.proposals.asked[i]
                 at = partial(self._layer, i, plan)
-                arriving = Arriving(reach, inputs)
+                arriving = Arriving(reach, inputs, self.net.steps)
                 if asked is not None and isinstance(asked.fraction_bits, int):
                     layer, choice = fraction_bits.forced(at, asked.fraction_bits, arriving)
                 else:
@@ -130,7 +132,7 @@ class _Builder:
             reach = layer.output_range
         return self._network(layers, plan), choices
 
-    def _layer(self, i: int, plan: dict[Hashable, Any], bits: int) -> CelifLayer:
+    def _layer(self, i: int, plan: dict[Hashable, Any], bits: int) -> LeakyLayer:
         values = self.net.layers[i]
         assert isinstance(values, FloatLayer)
         return integer_layer(values, self.proposals.layer_format(i, plan, bits))
@@ -187,13 +189,12 @@ def _float_spikes(values: FloatLayer, inputs: np.ndarray) -> np.ndarray:
         for rows in (values.te[:, : sums.shape[1]], values.bias)
     )
     own = values.weight_rec
-    spikes = functional.celif(
-        sums.transpose(1, 2),
-        te,
-        values.alpha,
-        values.beta,
-        values.theta0,
-        bias=bias,
-        weight_rec=None if own is None else torch.from_numpy(own.astype(np.float32)),
+    feedback = None if own is None else torch.from_numpy(own.astype(np.float32))
+    neuron = neurons.find(values.kind.kind.lower())
+    params: dict[str, Any] = {
+        name: getattr(values, name) for name, _ in values.kind.constants.values()
+    }
+    spikes = neuron.spikes(
+        Drive(sums.transpose(1, 2), bias, feedback), te, NeuronParams(**params), "auto"
     )
     return spikes.transpose(1, 2).numpy()

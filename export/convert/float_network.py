@@ -1,4 +1,4 @@
-"""Trained networks as lists of layers: CE-LIF in float, SLAYER's in the integers they export."""
+"""Trained networks as lists of layers: ours in float, SLAYER's in the integers they export."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from torch import nn
 
 from export.checks import ModelError
 from export.loihi2 import MESSAGE_BITS_MAX
+from export.model.celif import CelifLayer
 from export.model.geometry import Geometry
 from export.model.layer import SpikingLayer
+from export.model.lif import LeakyLayer
+from export.model.network import KINDS
 from training.network import temporal_encoding
 from training.network.network import Network
 from training.network.temporal_encoding import Cosine
@@ -24,13 +27,15 @@ EXPORTED = ("mean", "spikes")
 
 @dataclass(frozen=True, kw_only=True)
 class FloatLayer:
-    """Float values of a CE-LIF layer; weights as :class:`export.model.layer.Layer` has them."""
+    """Float values of a layer of ours; weights as :class:`export.model.layer.Layer` has them."""
 
     name: str
     weight: np.ndarray
     bias: np.ndarray
+    kind: type[LeakyLayer] = CelifLayer
+    """The layer that it becomes."""
     te: np.ndarray
-    """(row, step)."""
+    """(row, step); zeros for neurons without a temporal encoding."""
     turns: np.ndarray | None = None
     """For a generated cosine, the turns per step of each row, from which ``te`` was computed."""
     table: int = 0
@@ -38,6 +43,7 @@ class FloatLayer:
     alpha: float
     beta: float
     theta0: float
+    gamma: float = 0.0
     lag: int
     delay_shift: bool
     weight_bits: int | None = None
@@ -121,6 +127,18 @@ def finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
     return tensors
 
 
+def layer_kind(neuron: str) -> type[LeakyLayer]:
+    """Return the layer that neurons become that training calls ``neuron``."""
+    kind = KINDS.get(neuron.upper())
+    if kind is None or not issubclass(kind, LeakyLayer):
+        known = (name.lower() for name, each in KINDS.items() if issubclass(each, LeakyLayer))
+        raise ModelError(
+            f"network neuron: expected one of {', '.join(known)}, which a file can express, got "
+            f"{neuron!r}"
+        )
+    return kind
+
+
 def read_network(net: Network) -> FloatNetwork:
     """Read the layers of a :class:`training.Network`."""
     if net.config.readout not in EXPORTED:
@@ -134,13 +152,9 @@ def read_network(net: Network) -> FloatNetwork:
             f"network context: expected v*te, the one that a file can express, got "
             f"{net.config.context!r}"
         )
-    if net.config.neuron != "celif" or net.te is None:
-        raise ModelError(
-            f"network neuron: expected celif, the one that a file can express, got "
-            f"{net.config.neuron!r}"
-        )
+    kind = layer_kind(net.config.neuron)
     tensors = finite_tensors(net)
-    te, turns = encoding_values(net.te)
+    te, turns = encoding_values(net.te_table if net.te is None else net.te)
     layers: list[FloatLayer] = []
     for i, synapses in enumerate(net.spiking_layers):
         own = net.recurrent_layer(i)
@@ -152,11 +166,13 @@ def read_network(net: Network) -> FloatNetwork:
                 weight=float64(synapses.weight),
                 weight_rec=None if own is None else float64(own.weight),
                 bias=float64(bias),
+                kind=kind,
                 te=te[:rows],
                 turns=None if turns is None else turns[:rows],
                 alpha=net.config.alpha,
                 beta=net.config.beta,
                 theta0=net.config.theta0,
+                gamma=net.config.gamma,
                 lag=i + 1,
                 delay_shift=False,
             )

@@ -16,8 +16,9 @@ import numpy as np
 from export import loihi2
 from export.checks import ModelError
 from export.convert.float_network import FloatLayer, FloatNetwork
+from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer
-from export.model.te import ENCODINGS, CosineTable, Table
+from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
 
 BEST = "best"
 RULES = (BEST, "max", "percentile", "mse")
@@ -157,14 +158,19 @@ class LayerFormat:
     input_exp: int = 0
 
     @classmethod
-    def of(cls, layer: CelifLayer) -> LayerFormat:
-        """The formats that a layer has."""
+    def of(cls, layer: LeakyLayer) -> LayerFormat:
+        """The formats that a layer has; without TE, those of TE do not matter."""
+        te_exp: int | np.ndarray = 0
+        form: Form = DENSE
+        te_bits = loihi2.TE_BITS_MIN
+        if isinstance(layer, CelifLayer):
+            te_bits, te_exp, form = layer.te_bits, layer.te_exp, layer.te_form
         return cls(
             weight_bits=layer.weight_bits,
             weight_exp=layer.weight_exp,
-            te_bits=layer.te_bits,
-            te_exp=layer.te_exp,
-            te_form=form.wave if isinstance(form := layer.te_form, CosineTable) else form,
+            te_bits=te_bits,
+            te_exp=te_exp,
+            te_form=form.wave if isinstance(form, CosineTable) else form,
             fraction_bits=layer.fraction_bits,
             bias_exp=layer.bias_exp,
             input_exp=layer.input_exp,

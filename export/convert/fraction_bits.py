@@ -16,7 +16,7 @@ import numpy as np
 from export import loihi2
 from export.checks import ModelError
 from export.convert.formats import Choice
-from export.model.network import CelifLayer
+from export.model.lif import LeakyLayer
 from export.proof.certificate import certify_layer
 from export.proof.intervals import worst_case
 from export.twin.scans import run_layer
@@ -33,19 +33,20 @@ MARGIN = 2
 
 _OR_DATA = ", or pass calibration data"
 
-WithBits = Callable[[int], CelifLayer]
+WithBits = Callable[[int], LeakyLayer]
 """Integers of a layer with F fractional bits, or ModelError if they do not fit."""
 
 
 @dataclass(frozen=True)
 class Arriving:
-    """What reaches a layer: smallest and largest, and calibration data (batch, time, input)."""
+    """What reaches a layer: smallest and largest, calibration data (batch, time, input), steps."""
 
     range: tuple[int, int]
     inputs: np.ndarray | None
+    steps: int
 
 
-def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice]:
+def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice]:
     """Integers with as many fractional bits as are safe."""
     proven = _proven(at, arriving)
     calibrated = None
@@ -69,15 +70,15 @@ def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Cho
     return best
 
 
-def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[CelifLayer, Choice]:
+def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[LeakyLayer, Choice]:
     """Return integers with ``bits`` fractional bits, and what can be proven of them."""
     layer = at(bits)
     return layer, judge(layer, arriving)
 
 
-def judge(layer: CelifLayer, arriving: Arriving) -> Choice:
+def judge(layer: LeakyLayer, arriving: Arriving) -> Choice:
     """Return what can be proven of a layer's fractional bits."""
-    bound = worst_case(layer, *arriving.range)
+    bound = worst_case(layer, *arriving.range, arriving.steps)
     verdict = "proven" if bound.safe else _obstacle(layer, arriving)
     return Choice(layer.fraction_bits, bound.safe, max(bound), verdict)
 
@@ -90,12 +91,12 @@ def _why(at: WithBits, bits: int, arriving: Arriving) -> str:
         return str(error)
 
 
-def _obstacle(layer: CelifLayer, arriving: Arriving) -> str:
-    tightest = certify_layer(layer, *arriving.range, layer.te.shape[1]).tightest
+def _obstacle(layer: LeakyLayer, arriving: Arriving) -> str:
+    tightest = certify_layer(layer, *arriving.range, arriving.steps).tightest
     return f"{tightest}; {tightest.change}"
 
 
-def _proven(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | None:
+def _proven(at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice] | None:
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:
             layer = at(bits)
@@ -103,13 +104,13 @@ def _proven(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | Non
             if bits == 0:
                 raise
             continue
-        bound = worst_case(layer, *arriving.range)
+        bound = worst_case(layer, *arriving.range, arriving.steps)
         if bound.safe:
             return layer, Choice(bits, True, max(bound))
     return None
 
 
-def _calibrated(at: WithBits, arriving: Arriving) -> tuple[CelifLayer, Choice] | None:
+def _calibrated(at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice] | None:
     assert arriving.inputs is not None
     input_max = max(map(abs, arriving.range))
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):

@@ -11,7 +11,8 @@ import numpy as np
 from export.convert.float_network import FloatLayer
 from export.convert.formats import Choice
 from export.convert.round import scales
-from export.loihi2 import DECAY_ONE, STATE_MAX
+from export.loihi2 import STATE_MAX
+from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer, Encoding
 
 
@@ -22,7 +23,10 @@ def plain(value: int | np.ndarray) -> int | list[int]:
 
 @dataclass(frozen=True)
 class LayerReport:
-    """Formats and errors of a CE-LIF layer; errors are the largest, in the float's own unit."""
+    """Formats and errors of a layer of ours; errors are the largest, in the float's own unit.
+
+    A layer without TE has 0 for its bits, exponent and bytes, and ``none`` for its encoding.
+    """
 
     name: str
     neurons: int
@@ -52,14 +56,28 @@ class LayerReport:
     te_bytes: int
 
     @classmethod
-    def of(cls, layer: CelifLayer, values: FloatLayer, choice: Choice) -> LayerReport:
+    def of(cls, layer: LeakyLayer, values: FloatLayer, choice: Choice) -> LayerReport:
         """Compare a layer's integers with the floats they came from."""
 
         def largest(integers: np.ndarray, unit: np.ndarray | float, floats: np.ndarray) -> float:
             return float(np.abs(integers * unit - floats).max())
 
-        unit, te_unit = 1 / scales(layer.weight_exp, layer.weight.ndim), 1 / scales(layer.te_exp, 2)
+        unit = 1 / scales(layer.weight_exp, layer.weight.ndim)
         worth = values.input_scale * 2.0**layer.input_exp
+        te: dict[str, Any] = dict.fromkeys(
+            ("te_bits", "te_hold", "te_exp", "te_error", "te_bytes"), 0
+        )
+        te["te_encoding"] = "none"
+        if isinstance(layer, CelifLayer):
+            te = {
+                "te_bits": layer.te_bits,
+                "te_encoding": layer.te_form.encoding,
+                "te_hold": layer.te_form.hold,
+                "te_exp": plain(layer.te_exp),
+                "te_error": largest(layer.te, 1 / scales(layer.te_exp, 2), values.te),
+                "te_bytes": layer.te_form.bytes(layer.rows, layer.te.shape[1], layer.te_bits),
+            }
+        exact = layer.floats
 
         return cls(
             name=layer.name,
@@ -70,19 +88,14 @@ class LayerReport:
             verdict=choice.verdict,
             headroom_bits=float(np.log2(STATE_MAX / max(choice.largest_state, 1))),
             weight_bits=layer.weight_bits,
-            te_bits=layer.te_bits,
-            te_encoding=layer.te_form.encoding,
-            te_hold=layer.te_form.hold,
             weight_exp=plain(layer.weight_exp),
-            te_exp=plain(layer.te_exp),
             bias_exp=layer.bias_exp,
             weight_error=largest(layer.weight, unit, values.folded_weight(layer.input_exp)) / worth,
-            te_error=largest(layer.te, te_unit, values.te),
             bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
-            alpha_error=abs(layer.alpha_mant / DECAY_ONE - values.alpha),
-            beta_error=abs(layer.beta_mant / DECAY_ONE - values.beta),
+            alpha_error=abs(exact["alpha"] - values.alpha),
+            beta_error=abs(exact.get("beta", values.beta) - values.beta),
             weight_bytes=layer.weight.size * layer.weight_bits // 8,
-            te_bytes=layer.te_form.bytes(layer.rows, layer.te.shape[1], layer.te_bits),
+            **te,
         )
 
 

@@ -18,6 +18,7 @@ from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import LayerFormat
 from export.model import te
 from export.model.input_coding import Encoding
+from export.model.lif import DECAY, LeakyLayer
 from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer
 from export.model.te import CosineTable, Form, Table
 from training.slayer.mantissa import EXPONENT_MAX, mantissa_max
@@ -64,11 +65,28 @@ def decay_mantissa(owner: str, name: str, value: float) -> int:
     return mant
 
 
-def integer_layer(values: FloatLayer, form: LayerFormat) -> CelifLayer:
+def constants(values: FloatLayer, fraction_bits: int) -> dict[str, int]:
+    """Integers of the layer's constants, each rounded as the table of its kind says."""
+    found = {}
+    for field, (name, rounding) in values.kind.constants.items():
+        value = getattr(values, name)
+        if rounding == DECAY:
+            found[field] = decay_mantissa(values.name, name, value)
+        else:
+            found[field] = round(value * 2.0**fraction_bits)
+    return found
+
+
+def integer_layer(values: FloatLayer, form: LayerFormat) -> LeakyLayer:
     """Integers of a layer in given formats."""
-    table, te_form = encode_te(values, form)
     own = values.weight_rec
-    return CelifLayer(
+    encoded: dict[str, Any] = {}
+    if issubclass(values.kind, CelifLayer):
+        table, te_form = encode_te(values, form)
+        encoded = {
+            "te": table, "te_form": te_form, "te_exp": form.te_exp, "te_bits": form.te_bits
+        }  # fmt: skip
+    return values.kind(
         name=values.name,
         weight=mantissas(values.folded_weight(form.input_exp), form.weight_exp, form.weight_bits),
         input_exp=form.input_exp,
@@ -77,18 +95,13 @@ def integer_layer(values: FloatLayer, form: LayerFormat) -> CelifLayer:
         lag=values.lag,
         delay_shift=values.delay_shift,
         delay=values.delay,
-        te=table,
-        te_form=te_form,
-        te_exp=form.te_exp,
-        te_bits=form.te_bits,
         weight_exp=form.weight_exp,
         weight_bits=form.weight_bits,
         fraction_bits=form.fraction_bits,
-        alpha_mant=decay_mantissa(values.name, "alpha", values.alpha),
-        beta_mant=decay_mantissa(values.name, "beta", values.beta),
-        theta0_int=round(values.theta0 * 2.0**form.fraction_bits),
         bias_mant=bias_mantissas(values.bias, form.fraction_bits, form.bias_exp),
         bias_exp=form.bias_exp,
+        **constants(values, form.fraction_bits),
+        **encoded,
     )
 
 
@@ -97,7 +110,7 @@ def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
     net = net.with_input_scale(formats.encoding.scale)
     layers: list[Any] = [
         integer_layer(values, LayerFormat.of(form))
-        if isinstance(values, FloatLayer) and isinstance(form, CelifLayer)
+        if isinstance(values, FloatLayer) and isinstance(form, LeakyLayer)
         else values  # whose integers are SLAYER's own
         for values, form in zip(net.layers, formats.layers, strict=True)
     ]

@@ -24,7 +24,8 @@ from export.convert.formats import Formats
 from export.convert.from_blocks import members
 from export.convert.round import requantise
 from export.model import geometry
-from export.model.network import CelifLayer, FixedNetwork
+from export.model.lif import LeakyLayer
+from export.model.network import CelifLayer, FixedNetwork, ModelError
 from export.model.trace import Trace
 from export.qat.checkpoint import described, from_letters
 from export.qat.layer import LayerTensors, Rounded, delay, scan
@@ -175,6 +176,15 @@ def quantize(
         :func:`export.to_netx` exports it with the very integers that its forward pass uses.
     """
     _, fixed, _ = convert(net, calibration, Formats(**formats))
+    for layer in fixed.layers:
+        if isinstance(layer, LeakyLayer) and not isinstance(layer, CelifLayer):
+            raise ModelError.about(
+                layer.name,
+                "neuron",
+                "CE-LIF or SLAYER's neurons, whose integer forward pass can be trained",
+                layer.kind,
+                "train the network in float and export it with to_netx",
+            )
     if isinstance(net, Network):
         return QuantizedNetwork(copy.deepcopy(net), fixed)
     blocks = BlockLayers(*copy.deepcopy(members(net)))

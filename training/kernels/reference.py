@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from training.dynamics import Params, State, step
+from training.dynamics import Params, State, advance, step
 from training.kernels.scans import gated
 from training.kernels.scans.gated import Gates
 
@@ -69,10 +69,12 @@ def scan(
     p: Params,
     width: float,
     drive: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    gamma: float = 0.0,
 ) -> States:
     """Run the recurrence over ``current`` (batch, neuron, time) with ``te`` (neuron, time).
 
-    A recurrent layer's ``drive`` makes I[t], in TE's type, of current[t] and S[t−1].
+    A recurrent layer's ``drive`` makes I[t], in TE's type, of current[t] and S[t−1]. A ``gamma``
+    other than 0 adds γ·S[t−1] to the threshold, as ALIF has it.
     """
 
     def spike(v: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
@@ -83,7 +85,11 @@ def scan(
     states = []
     # unbind, not indexing: the backward pass of te[:, t] would allocate a whole table per step.
     for x, te_t in zip(current.unbind(-1), te.unbind(-1), strict=True):
-        state = step(x if drive is None else drive(x, state.s), te_t, state, p, spike)
+        arriving = x if drive is None else drive(x, state.s)
+        if gamma:
+            state = advance(arriving, gamma * state.s + te_t * state.v, state, p, spike)
+        else:
+            state = step(arriving, te_t, state, p, spike)
         states.append(state)
     return States(*(torch.stack([getattr(s, name) for s in states], -1) for name in States._fields))
 
