@@ -55,7 +55,7 @@ fidelity: $(SETUP)  ## digits, five-fold: accuracy by bits of weights, of TE, of
 soak: $(SETUP)  ## random networks, a billion neuron steps: twin, step, oracle, training, Lava
 	$(BIN)/python -m benchmarks.soak.soak
 
-peer-tests: $(SETUP)  ## lava-dl's own netx tests, run on our Network
+peer-tests: $(SETUP)  ## Lava's own tests, run in one process and on our Network
 	$(BIN)/python -m benchmarks.peers.peer_tests
 
 wheel-test: $(SETUP)  ## build the wheel and try it outside the repository

@@ -2,8 +2,8 @@
 
 ``torch`` runs the dequantised parameters in float32, and the integers as quantisation-aware
 training does; ``twin`` runs the integers in the batched simulator; ``lava`` runs both in Lava on
-the CPU; ``loihi2`` runs the integers on the chip. ``oracle``, in plain Python integers, is a judge
-and not one of the targets.
+the CPU, in one process; ``loihi2`` runs the integers on the chip. ``oracle``, in plain Python
+integers, is a judge and not one of the targets.
 """
 
 from __future__ import annotations
@@ -36,16 +36,21 @@ class Backend:
     run: Callable[[FixedNetwork, np.ndarray], Trace]
     missing: Callable[[], str | None] = lambda: None
     """Returns why the back end cannot run here, or None if it can."""
+    runtime: str = "inline"
+    """What runs Lava's models, see :func:`lava_procs.run`."""
 
     def __str__(self) -> str:
-        return f"{self.target} {self.arithmetic}"
+        own = ", own runtime" if self.runtime == "lava" else ""
+        return f"{self.target} {self.arithmetic}{own}"
 
 
-def _run_lava(precision: str) -> Callable[[FixedNetwork, np.ndarray], Trace]:
+def _run_lava(
+    precision: str, runtime: str = "inline"
+) -> Callable[[FixedNetwork, np.ndarray], Trace]:
     def run(net: FixedNetwork, x: np.ndarray) -> Trace:
         from lava_procs import run as run_in_lava  # slow to import, and an extra
 
-        return run_in_lava(net, x, precision=precision)
+        return run_in_lava(net, x, precision=precision, runtime=runtime)
 
     return run
 
@@ -91,6 +96,10 @@ BACKENDS = (
     Backend("lava", "fixed", _run_lava("fixed"), _no_lava),
     loihi2(),
 )
+
+
+LAVA_OWN = Backend("lava", "fixed", _run_lava("fixed", "lava"), _no_lava, "lava")
+"""Lava's own runtime, with a process for each model; too slow to be in :data:`BACKENDS`."""
 
 
 def backend(target: str, arithmetic: str) -> Backend:

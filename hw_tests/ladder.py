@@ -6,13 +6,15 @@ rung  compared                                                       must
 0     float reference, fused kernel                                  same spikes, gradients close
 1     PyTorch with the file's dequantised parameters, Lava float     equal V, Θ, S
 2     oracle, integer twin, quantisation-aware forward               equal integers
-3     integer twin, Lava fixed                                       equal V, Θ, S
+3     integer twin, Lava fixed inline and in Lava's own runtime      equal V, Θ, S
 4     Lava fixed, Loihi 2                                            equal
 ====  =============================================================  ===========================
 
 Rung 2 has two rows: the twin against the oracle, on as many steps as plain Python can do in a
-moment, and the quantisation-aware forward pass against the twin. A rung that did not run says why,
-and never counts as passed. Samples are encoded once, and every back end runs them once.
+moment, and the quantisation-aware forward pass against the twin. Rung 3 has two as well: Lava's
+models in one process, on all samples, and in Lava's own runtime, on the first two. A rung that did
+not run says why, and never counts as passed. Samples are encoded once, and every back end runs them
+once.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 import torch
 
 from export import FixedNetwork, ModelError, Trace
-from hw_tests.backends import TARGETS, Backend, backend, loihi2
+from hw_tests.backends import LAVA_OWN, TARGETS, Backend, backend, loihi2
 from hw_tests.compare import STEPS_NAMED, Comparison, Difference, compare
 from hw_tests.dequantised import DequantisedLayer, LayerRun, float_layers, float_trace
 from hw_tests.recorded.backend import shown_by_chip
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 CHIP = 4
 """The rung that needs a Loihi."""
+
+OWN_RUNTIME_SAMPLES = 2
+"""Samples that rung 3 runs in Lava's own runtime, which takes milliseconds for each step."""
 
 UNASKED, UNAVAILABLE, INAPPLICABLE = "not asked for", "not available", "not applicable"
 
@@ -54,6 +59,8 @@ class Rung:
     backends: tuple[Backend, ...]
     products: int | None = None
     """Limit on weights times steps, which shortens the first sample; None compares all samples."""
+    samples: int | None = None
+    """Limit on samples; None compares all."""
 
     @property
     def target(self) -> str:
@@ -75,6 +82,7 @@ class Rung:
 
     def share(self, net: FixedNetwork, x: np.ndarray) -> np.ndarray:
         """Return the part of the samples that the rung compares."""
+        x = x[: self.samples]
         if self.products is None:
             return x
         per_step = sum(layer.neurons * layer.inputs for layer in net.all_layers)
@@ -99,7 +107,17 @@ RUNGS: tuple[Rung, ...] = (
         "integer twin ↔ quantisation-aware",
         (backend("twin", "fixed"), backend("torch", "fixed")),
     ),
-    Rung(3, "integer twin ↔ Lava fixed", (backend("twin", "fixed"), backend("lava", "fixed"))),
+    Rung(
+        3,
+        "integer twin ↔ Lava fixed, inline",
+        (backend("twin", "fixed"), backend("lava", "fixed")),
+    ),
+    Rung(
+        3,
+        "integer twin ↔ Lava's own runtime",
+        (backend("twin", "fixed"), LAVA_OWN),
+        samples=OWN_RUNTIME_SAMPLES,
+    ),
     Rung(4, "Lava fixed ↔ Loihi 2", (backend("lava", "fixed"), backend("loihi2", "fixed"))),
 )
 

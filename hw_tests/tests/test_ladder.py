@@ -33,7 +33,7 @@ def run_both(
     rungs: Sequence[Rung] = RUNGS,
 ) -> tuple[Trace, Trace]:
     """Run both sides of a rung, or skip with the reason why it cannot run."""
-    rung = [rung for rung in rungs if rung.number == number][-1]
+    rung = next(rung for rung in rungs if rung.number == number)
     if (reason := rung.why_not(targets)) is not None:
         pytest.skip(reason)
     reference, under_test = rung.backends
@@ -79,6 +79,18 @@ def test_rung_2_quantised_forward_equals_twin(built: Built, targets: list[str]) 
 
 def test_rung_3_lava_fixed_equals_twin(built: Built, targets: list[str]) -> None:
     assert_same_trace(*run_both(3, targets, built.net, built.x))
+
+
+@pytest.mark.parametrize("case", CASES[::5], ids=lambda case: case.name)
+def test_rung_3_lavas_own_runtime_equals_twin(case: Case, targets: list[str]) -> None:
+    net, x = case.build()
+    own = [rung for rung in RUNGS if rung.number == 3][-1]
+    assert str(own.backends[-1]) == "lava fixed, own runtime"
+    if (reason := own.why_not(targets)) is not None:
+        pytest.skip(reason)
+    part = own.share(net, x)
+    assert len(part) <= 2
+    assert_same_trace(simulate(net, part, trace=True), own.backends[-1].run(net, part))
 
 
 @pytest.mark.parametrize("case", FLOAT_CASES, ids=lambda case: case.name)
