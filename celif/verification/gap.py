@@ -53,6 +53,14 @@ class Gap:
     otherwise: str | None = None
     """How ``net(x)`` differs from the layers in a row that the file holds; None if it does not."""
 
+    def __str__(self) -> str:
+        line = f"same prediction for {self.prediction_agreement:.2%} of {self.samples:,} samples"
+        if self.accuracy_float is None or self.accuracy_fixed is None:
+            return line
+        return (
+            f"{line}, accuracy {self.accuracy_float:.2%} in float, {self.accuracy_fixed:.2%} fixed"
+        )
+
 
 class _Error:
     """Mean and maximum of absolute differences that arrive in parts."""

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from celif.verification.alarms import Alarm, alarms, input_alarm
-from celif.verification.file_check import Provenance, examine
+from celif.verification.file_check import COMPARED, Provenance, examine
 from celif.verification.float_run import Source
 from celif.verification.gap import Gap, measure_gap
 from export import FixedNetwork, QuantizedNetwork, read_netx
@@ -22,6 +22,7 @@ from hw_tests import ladder
 from hw_tests.backends import Backend
 from hw_tests.ladder import Result, climb
 from training import Network
+from training.support.summary import Summarised, Summary
 
 if TYPE_CHECKING:
     from lava_procs import Loihi
@@ -31,7 +32,7 @@ LAVA_SAMPLES = 4
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Summarised):
     """The result of every rung and, where the float network is known, its export and the gap."""
 
     rungs: tuple[Result, ...]
@@ -39,6 +40,27 @@ class Verification:
     """The comparison of the file with the network that it was exported from."""
     gap: Gap | None = None
     alarms: tuple[Alarm, ...] = ()
+
+    def summary(self) -> Summary:
+        """Return every comparison with its verdict, the gap in a line, and the verdict of all."""
+        rows = [
+            (f"rung {rung.rung}", rung.compared, f"{rung.values:,}", rung.verdict)
+            for rung in self.rungs
+        ]
+        if self.source is not None:
+            checked = ("file", COMPARED, f"{self.source.values:,}", self.source.verdict)
+            rows.insert(0, checked)
+        lines = [] if self.gap is None else [str(self.gap)]
+        lines += map(str, self.alarms)
+        title = f"Verification: {self.verdict}"
+        return Summary(title, ("", "compared", "values", "verdict"), tuple(rows), "; ".join(lines))
+
+    @property
+    def verdict(self) -> str:
+        """``passed``, ``FAILED`` or ``incomplete``."""
+        if self.failed:
+            return "FAILED"
+        return "passed" if self.equal else "incomplete"
 
     @property
     def differs(self) -> bool:

@@ -14,6 +14,7 @@ from export.convert.round import scales
 from export.loihi2 import STATE_MAX
 from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer, Encoding
+from training.support.summary import Summarised, Summary
 
 
 def plain(value: int | np.ndarray) -> int | list[int]:
@@ -100,13 +101,29 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
-class ExportReport:
-    """Outcome of :func:`export.to_netx`."""
+class ExportReport(Summarised):
+    """Result of :func:`export.to_netx`: formats and errors, layer by layer."""
 
     path: Path
     file_bytes: int
     encoding: Encoding
     layers: tuple[LayerReport, ...]
+
+    def summary(self) -> Summary:
+        """Return the formats and the largest rounding errors of every CE-LIF layer."""
+        rows = tuple(
+            (
+                layer.name,
+                f"{layer.neurons}×{layer.inputs}",
+                str(layer.fraction_bits),
+                "proven" if layer.proven else "calibrated",
+                f"{layer.weight_bits} bits ± {layer.weight_error:.0e}",
+                f"{layer.te_bits} bits ± {layer.te_error:.0e}",
+            )
+            for layer in self.layers
+        )
+        columns = ("layer", "shape", "F", "range", "weights", "TE")
+        return Summary(f"{self.path} ({self.file_bytes:,} bytes)", columns, rows)
 
     @property
     def proven(self) -> bool:

@@ -20,6 +20,7 @@ from export.model.layer import Layer, SpikingLayer
 from export.model.lif import LifLayer
 from export.model.readout import ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
+from training.support.summary import Summarised, Summary
 
 __all__ = [
     "KINDS",
@@ -47,8 +48,8 @@ def needed_gap(layers: Iterable[Layer]) -> int:
     return max(layer.gap for layer in layers)
 
 
-@dataclass(frozen=True, eq=False)
-class FixedNetwork:
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedNetwork(Summarised):
     """A whole network in integers; see :func:`export.netx.read.read_netx`."""
 
     layers: tuple[SpikingLayer, ...]
@@ -78,6 +79,26 @@ class FixedNetwork:
         order = self.encoding.permutation
         if order is not None and len(order) != self.steps:
             raise ModelError.about("input", "permutation", f"{self.steps} steps", len(order))
+
+    def summary(self) -> Summary:
+        """Return the layers with their shapes and formats, and the input encoding."""
+        rows = tuple(
+            (
+                layer.name,
+                layer.kind,
+                f"{layer.neurons}×{layer.inputs}",
+                f"{getattr(layer, 'weight_bits', 8)} bits",
+                str(getattr(layer, "fraction_bits", "")),
+            )
+            for layer in self.all_layers
+        )
+        code = self.encoding
+        sign = "±" if code.signed else ""
+        title = f"{self.path or 'FixedNetwork'}: {len(self.layers)} layers, {self.steps} steps"
+        footer = f"input: {code.channels} × {sign}{code.bits} bits, unit {code.scale:.6g}"
+        return Summary(title, ("layer", "type", "shape", "weights", "F"), rows, footer)
+
+    __repr__ = Summarised.__str__
 
     @staticmethod
     def _check_sums(layer: Layer, input_max: int) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from training.support.summary import Summarised, Summary
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace(Summarised):
     """Result of a run over a batch of samples.
 
     ``logits`` (batch, classes) are the readout's sums; without a readout, the last layer's spike
@@ -25,6 +27,25 @@ class Trace:
     v: list[np.ndarray | None] | None = None
     theta: list[np.ndarray | None] | None = None
     saturations: list[int] | None = None
+
+    def summary(self) -> Summary:
+        """Return the number of samples, the first predictions and the firing rate of each layer."""
+        samples, classes = self.logits.shape
+        shown = ", ".join(map(str, self.predictions[:8])) + (", …" if samples > 8 else "")
+        rows = tuple(
+            (
+                f"layer {i}",
+                str(spikes.shape[1]),
+                str(spikes.shape[2]),
+                f"{(spikes != 0).mean():.1%}",
+            )
+            for i, spikes in enumerate(self.spikes or ())
+        )
+        counted = "" if self.saturations is None else f"saturations: {sum(self.saturations):,}"
+        title = f"Trace of {samples:,} sample(s), {classes} classes; predictions {shown}"
+        return Summary(title, ("layer", "neurons", "steps", "firing"), rows, counted)
+
+    __repr__ = Summarised.__str__
 
     @property
     def predictions(self) -> np.ndarray:
