@@ -22,7 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         table1.EXPERIMENT,
         equal_time.EXPERIMENT,
         ablation.EXPERIMENT,
-        ablation.MNIST_EXPERIMENT,
+        *ablation.MNIST_EXPERIMENTS,
         long_memory.ADDING_EXPERIMENT,
         long_memory.COPY_EXPERIMENT,
         gradients.EXPERIMENT,

@@ -239,4 +239,6 @@ def _figure(
     return figure
 
 
-EXPERIMENT = Experiment("energy", "Energy per time step, and synaptic operations counted", run)
+EXPERIMENT = Experiment(
+    "energy", "Energy per time step, and synaptic operations counted", run, item="Supplement"
+)

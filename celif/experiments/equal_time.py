@@ -72,7 +72,7 @@ SHORT = Budget(6, Recipe(epochs=6, batch=32), 144, 360)
 
 
 @dataclass(frozen=True)
-class Contest:
+class TimedRun:
     """What came of a contender: its rate, and its training with all of the time."""
 
     rate: float
@@ -111,7 +111,7 @@ def _first(split: Split, samples: int) -> Split:
     return Split(split.x[:samples], split.y[:samples])
 
 
-def contend(contender: Contender, task: Task, budget: Budget, out: Path) -> Contest:
+def contend(contender: Contender, task: Task, budget: Budget, out: Path) -> TimedRun:
     """Sweep, then train with all of the time."""
     task = replace(
         task,
@@ -131,7 +131,7 @@ def contend(contender: Contender, task: Task, budget: Budget, out: Path) -> Cont
     recipe = replace(budget.recipe, lr=rate)
     steps = int(budget.seconds / found[rate].seconds_a_step)
     net = make(contender.model, task, contender.hidden, recipe, contender.recurrent)
-    return Contest(rate, spend(folder, net, task, recipe, out, steps))
+    return TimedRun(rate, spend(folder, net, task, recipe, out, steps))
 
 
 def run(settings: Settings) -> Outcome:
@@ -180,7 +180,7 @@ def run(settings: Settings) -> Outcome:
     return Outcome(rows, claims, words, figure, numbers, notes, options)
 
 
-def _row(contender: Contender, contest: Contest, of_paper: bool) -> Row:
+def _row(contender: Contender, contest: TimedRun, of_paper: bool) -> Row:
     spent = contest.spent
     note = (
         f"{spent.run.parameters:,} parameters, rate {contest.rate:g}, {spent.steps:,} steps, "
@@ -192,7 +192,7 @@ def _row(contender: Contender, contest: Contest, of_paper: bool) -> Row:
     return Row(contender.label, spent.run.percent, paper, "%", note, comparable=False)
 
 
-def _figure(found: dict[Contender, Contest], budget: Budget, words: str) -> Figure:
+def _figure(found: dict[Contender, TimedRun], budget: Budget, words: str) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
     for each, contest in found.items():
         look = {"color": COLOURS[each.model], "marker": "o", "ms": 3}
@@ -209,5 +209,6 @@ def _figure(found: dict[Contender, Contest], budget: Budget, words: str) -> Figu
 
 
 EXPERIMENT = Experiment(
-    "equal-time", "LIF, ALIF and CE-LIF at equal processor time", run, parts=True
-)
+    "equal-time", "LIF, ALIF and CE-LIF at equal processor time", run, parts=True,
+    item="Figure 4a", size="another design: equal processor time, not equal epochs",
+)  # fmt: skip

@@ -105,4 +105,6 @@ def _figure(
     return figure
 
 
-EXPERIMENT = Experiment("evolution", "TE⊙V, Θ and S of a spiking output layer over a digit", run)
+EXPERIMENT = Experiment(
+    "evolution", "TE⊙V, Θ and S of a spiking output layer over a digit", run, item="Figure 2"
+)

@@ -248,4 +248,7 @@ def _figure(found: list[dict[str, Shares]], budget: str) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment("gradients", "Gradients over time on copy memory", run)
+EXPERIMENT = Experiment(
+    "gradients", "Gradients over time on copy memory", run,
+    item="Figure 6", size="the paper's T and widths, after 100 steps of training, one seed",
+)  # fmt: skip

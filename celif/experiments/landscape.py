@@ -121,4 +121,7 @@ def _figure(surfaces: dict[str, np.ndarray], budget: str) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment("landscape", "Loss around trained networks", run)
+EXPERIMENT = Experiment(
+    "landscape", "Loss around trained networks", run,
+    item="Figure 4b–d", size="Seq-MNIST, one epoch of training",
+)  # fmt: skip

@@ -168,4 +168,7 @@ def _figure(
     return figure
 
 
-EXPERIMENT = Experiment("stability", "Gradients of fresh networks, β and biases", run)
+EXPERIMENT = Experiment(
+    "stability", "Gradients of fresh networks, β and biases", run,
+    item="Not in the paper", size="the paper's networks and T",
+)  # fmt: skip

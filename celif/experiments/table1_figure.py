@@ -1,4 +1,4 @@
-"""The picture of ``table1``: ours beside the paper's, with what was not run shown as such."""
+"""The picture of ``table1``: our accuracies and the paper's, of the models that were run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from celif.views.figures import FLOAT, GREY
 
 
 def draw(rows: list[Row], budget: str) -> Figure:
-    """Two bars a row."""
+    """Draw two bars for each row that was run."""
+    rows = [row for row in rows if row.ours is not None] or rows[:1]
     figure, ax = plt.subplots(
         figsize=(9, 1.4 + (0.4 if len(rows) < 20 else 0.26) * len(rows)), layout="constrained"
     )
@@ -19,7 +20,10 @@ def draw(rows: list[Row], budget: str) -> Figure:
     ax.barh(place - 0.2, [row.paper or 0 for row in rows], 0.38, color=GREY, label="paper, MNIST")
     ax.barh(place + 0.2, [row.ours or 0 for row in rows], 0.38, color=FLOAT, label="ours")
     for i, row in enumerate(rows):
-        text = "not run" if row.ours is None else f"{row.ours:.1f}"
+        text = "not run" if row.ours is None else f"{row.ours:.2f}"
+        if row.paper is not None:
+            ax.text(row.paper + 0.8, i - 0.2, f"{row.paper:.2f}", va="center", fontsize=8,
+                    color="black")  # fmt: skip
         ax.text((row.ours or 0) + 0.8, i + 0.2, text, va="center", fontsize=8,
                 color="black" if row.ours is not None else GREY)  # fmt: skip
     ax.set_yticks(place, [row.what for row in rows], fontsize=8)

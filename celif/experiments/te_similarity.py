@@ -135,4 +135,6 @@ def _figure(
     return figure
 
 
-EXPERIMENT = Experiment("te-similarity", "Similarity of the temporal encoding between steps", run)
+EXPERIMENT = Experiment(
+    "te-similarity", "Similarity of the temporal encoding between steps", run, item="Figure 7"
+)

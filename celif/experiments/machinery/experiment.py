@@ -110,14 +110,17 @@ class Outcome:
 class Experiment:
     """A name, what the paper shows with it, and the function that runs it.
 
-    One that is run in ``parts`` can be given a time and a choice of rows, and shows what is not
-    run as such.
+    An experiment that runs in ``parts`` can be given a time and a choice of rows, and shows what is
+    not run as such. ``item`` is the table or figure of the paper, and ``size`` says how the full
+    size compares with the paper's.
     """
 
     name: str
     title: str
     run: Callable[[Settings], Outcome]
     parts: bool = False
+    item: str = ""
+    size: str = "the paper's size"
 
 
 def model(name: str) -> Path:

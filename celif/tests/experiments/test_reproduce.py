@@ -13,6 +13,7 @@ from celif.experiments import catalogue, energy, stability, te_similarity
 from celif.experiments.machinery import page as results
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.record import PNG, RESULT, SVG, perform
+from celif.experiments.machinery.summary import Item
 from celif.tests.run_command import answer, run_celif
 
 
@@ -70,9 +71,8 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     assert "celif reproduce made-up --quick" in text
     assert "**Does not hold**: it is good" in text
     assert "(results/made-up-quick.png)" in text
-    not_run = text[text.index("## Not run at full size yet") :]
-    assert "table1" in not_run
-    assert "made-up" not in not_run
+    assert text.index("(the paper's size)") < text.index("# Appendix: quick sizes")
+    assert "| Table 1: LIF recurrent, Seq- / PS-MNIST, % | not run |" in text
     page.unlink()
     results.write(page)
     assert page.read_text() == text
@@ -129,3 +129,36 @@ def test_gradients_of_fresh_networks_explode_only_where_low_potentials_stay_in_t
     assert shares["β = 0.99, torch’s biases"] > 0.01
     assert shares["β = 0.98, torch’s biases"] == shares["β = 0.99, biases at zero"] == 0
     plt.close(found.figure)
+
+
+ROW = {"what": "a", "ours": 98.0, "paper": 98.2, "unit": "%", "note": "", "difference": -0.2}
+
+
+@pytest.mark.parametrize(
+    ("row", "quick", "status"),
+    [
+        ({}, False, "reproduced"),
+        ({"ours": 97.8, "difference": -0.4}, False, "partly"),
+        ({"ours": None, "difference": None}, False, "not run"),
+        ({}, True, "smaller task"),
+    ],
+    ids=["near", "short", "missing", "quick"],
+)
+def test_status_of_an_item_follows_from_its_record(row: dict, quick: bool, status: str) -> None:
+    records = {("table1", quick): {"rows": [{**ROW, **row}], "claims": []}}
+    line = Item("Table 1", "a model", "table1", ("a",), cost="an hour").line(records)
+    assert line.status == status
+    assert line.cost == ("an hour" if status == "not run" else "")
+
+
+def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
+    item = Item("Figure 5", "copy", "copy", ("a",), "a curve", 0.01, cost="an hour")
+    loss = {**ROW, "ours": 0.009, "paper": None, "difference": None, "unit": ""}
+
+    def line(**changes):
+        return item.line({("copy", False): {"rows": [{**loss, **changes}], "claims": []}})
+
+    assert line().status == "reproduced"
+    assert (line(ours=0.012).status, line(ours=0.012).cost) == ("partly", "")
+    stopped = line(note="stopped after 10 of 20 steps")
+    assert (stopped.status, stopped.cost) == ("partly", "an hour")

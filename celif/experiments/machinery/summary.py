@@ -1,0 +1,139 @@
+"""The table at the top of the results page: every item of the paper, and what stands here.
+
+An item takes its numbers from rows of an experiment's record. Its status follows from them:
+
+reproduced
+    Our number is within :data:`NEAR` points of the paper's accuracy, the loss is below its limit,
+    or every claim of the experiment holds, at the paper's size.
+smaller task
+    Only run on a smaller task than the paper's; no number can be compared.
+partly
+    Run at the paper's size, but stopped early, short of the paper, or with a claim that fails.
+cited
+    The paper cites the number; there is nothing of its own to reproduce.
+not run
+    Nothing was run; the cost is what it would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from celif.experiments.machinery.record import number, ours
+
+NEAR = 0.3
+"""Points of accuracy below the paper that count as reproduced."""
+Records = dict[tuple[str, bool], dict[str, Any]]
+"""Records by the name of the experiment and whether they are of the quick size."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table."""
+
+    item: str
+    status: str
+    ours: str
+    paper: str
+    cost: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that the paper shows.
+
+    Parameters
+    ----------
+    where, what
+        Its table or figure in the paper, and what it is.
+    experiment
+        The experiment that reproduces it.
+    rows
+        Rows of the record whose numbers stand in the table; none for the claims of the experiment.
+    paper
+        What the paper says, where the rows do not have it.
+    limit
+        For losses: below what a task counts as solved.
+    cost
+        What it would take, if it was not run to the end.
+    smaller
+        Whether even the full size of the experiment is smaller than the paper's.
+    note
+        What a reader must know about our number.
+    """
+
+    where: str
+    what: str
+    experiment: str = ""
+    rows: tuple[str, ...] = ()
+    paper: str = ""
+    limit: float | None = None
+    cost: str = ""
+    smaller: bool = False
+    note: str = ""
+
+    def line(self, records: Records) -> Line:
+        """Return the item's row of the table."""
+        full = records.get((self.experiment, False))
+        record = full or records.get((self.experiment, True))
+        name = f"{self.where}: {self.what}"
+        if not self.experiment:
+            return Line(name, "cited", "", self.paper, "")
+        if record is None:
+            return Line(name, "not run", "", self.paper, self.cost)
+        if self.rows:
+            return self._by_rows(name, record, full is not None)
+        held = [claim["holds"] for claim in record["claims"]]
+        status = "reproduced" if all(held) else "partly"
+        if full is None or self.smaller:
+            status = "smaller task"
+        said = f"{sum(held)} of {len(held)} claims hold"
+        said += f"; {self.note}" if self.note else ""
+        return Line(name, status, said, self.paper, "" if status == "reproduced" else self.cost)
+
+    def _by_rows(self, name: str, record: dict[str, Any], full: bool) -> Line:
+        found = {row["what"]: row for row in record["rows"]}
+        rows = [found[what] for what in self.rows if what in found]
+        ran = [row for row in rows if row["ours"] is not None]
+        paper = self.paper or " / ".join(_papers(row) for row in rows)
+        if not ran:
+            return Line(name, "not run", "", paper, self.cost)
+        shown = " / ".join(ours(row) if row["ours"] is not None else "not run" for row in rows)
+        status = "reproduced" if self._reached(rows) else "partly"
+        if not full or self.smaller:
+            status = "smaller task"
+        notes = [row["note"] for row in ran if self.limit is not None and row["note"]]
+        notes += [self.note] if self.note else []
+        shown += f" ({'; '.join(notes)})" if notes else ""
+        missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
+        return Line(name, status, shown, paper, self.cost if missing else "")
+
+    def _reached(self, rows: Sequence[dict[str, Any]]) -> bool:
+        for row in rows:
+            if row["ours"] is None or "stopped" in row["note"]:
+                return False
+            if self.limit is not None and row["ours"] >= self.limit:
+                return False
+            if self.limit is None and row["paper"] is not None and row["difference"] is not None:
+                near = NEAR if row["unit"] == "%" else 0.1 * abs(row["paper"])
+                if row["difference"] < -near or (row["unit"] != "%" and row["difference"] > near):
+                    return False
+        return True
+
+
+def _papers(row: dict[str, Any]) -> str:
+    return row.get("paper_says") or number(row["paper"])
+
+
+def table(items: Sequence[Item], records: Records) -> list[str]:
+    """Return the table in Markdown."""
+    lines = [
+        "| the paper's item | status | ours | the paper's | cost of what is missing |",
+        "|---|---|---|---|---|",
+    ]
+    for item in items:
+        line = item.line(records)
+        lines.append(f"| {line.item} | {line.status} | {line.ours} | {line.paper} | {line.cost} |")
+    return lines
