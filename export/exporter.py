@@ -18,7 +18,7 @@ from export.convert.choose import choose_network
 from export.convert.convert import convert, digests, encode_inputs
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import Bits, Choice, Formats
-from export.convert.fraction_bits import Arriving
+from export.convert.fraction_bits import Given
 from export.convert.from_blocks import read_blocks
 from export.convert.report import ExportReport, LayerReport
 from export.model.lif import LeakyLayer
@@ -80,7 +80,7 @@ def _quantized(net: QuantizedNetwork) -> tuple[FloatNetwork, FixedNetwork, list[
     for layer in fixed.layers:
         choice = None
         if isinstance(layer, LeakyLayer):
-            given = Arriving(input_range, None, fixed.steps)
+            given = Given(input_range, None, fixed.steps)
             choice = fraction_bits.judge(layer, given)
         choices.append(choice)
         input_range = layer.output_range

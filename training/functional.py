@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch.nn import functional as F
+from torch.overrides import handle_torch_function, has_torch_function
 
 from training.dynamics import Params
 from training.kernels import adaptive, fused, recurrent, reference
@@ -127,6 +128,9 @@ def celif(
     torch.Tensor
         Spikes, 0 or 1 in the current's type, (batch, neuron, time).
     """
+    if has_torch_function((current,)):  # as torch's own functions: who follows calls sees this one
+        arguments = (current, te, alpha, beta, theta0, width, backend, bias, weight_rec)
+        return handle_torch_function(celif, (current,), *arguments)
     _check_te("current", te, current, current.shape[1] if current.ndim == 3 else 0)
     if bias is not None:
         _check_bias("bias", bias, current, current.shape[1])
@@ -223,6 +227,11 @@ def layers(
     weights_rec
         Recurrent weights (to, from) of every layer, or None for a layer without feedback.
     """
+    if has_torch_function((x,)):
+        return handle_torch_function(
+            layers, (x,), x, weights, biases, te, alpha, beta, theta0, width, backend, dropout,
+            tied_dropout, counts, context, gamma, weights_rec,
+        )  # fmt: skip
     if not weights or len(weights) != len(biases):
         raise ValueError(
             f"weights, biases: expected one of each per layer, got {len(weights)} and {len(biases)}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from export.checks import ModelError
 from export.convert.float_network import FloatLayer, encoding_values
+from export.graph.blocks import is_convolution, synapses_of
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Geometry, Shape
 from export.model.slayer import SlayerLayer
@@ -19,18 +20,6 @@ from training.slayer.neuron import Neuron
 
 EXPECTED = "a CELIF block, or a CUBA or sigma-delta Dense, Conv or Recurrent of SLAYER's"
 REMEDIES = {"type": "pool with training.block.Pool, or a Conv with a stride"}
-
-
-def synapses_of(module: Any) -> list[Any]:
-    """The synapses of a block that have weights: from before, and its own."""
-    names = ("synapse", "input_synapse", "recurrent_synapse")
-    found = (getattr(module, name, None) for name in names)
-    return [synapse for synapse in found if synapse is not None]
-
-
-def is_convolution(module: Any) -> bool:
-    """Whether a block takes images."""
-    return type(getattr(module, "synapse", None)).__name__ in ("Conv", "Pool")
 
 
 @dataclass

@@ -21,16 +21,15 @@ from export.convert import fraction_bits
 from export.convert.exponents import RULES, Proposals
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import BEST, Choice, Formats
-from export.convert.fraction_bits import Arriving
+from export.convert.fraction_bits import Given
 from export.convert.round import integer_layer, integer_readout
 from export.model import geometry
-from export.model.geometry import delayed
 from export.model.input_coding import Encoding
+from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
 from export.model.network import FixedNetwork, needed_gap
-from export.twin.scans import run_layer
 from export.twin.simulate import simulate
-from export.twin.sums import arriving_sums
+from export.twin.walk import Arriving, encoded, run_integers, send, walk
 from training import neurons
 from training.neurons.kind import Drive, NeuronParams
 
@@ -109,8 +108,9 @@ class _Builder:
 
         They are calibrated on what the integer layers before send, as that is what will arrive.
         """
-        inputs = None if self.graded is None else self.graded.transpose(0, 2, 1)
-        reach = self.encoding.range
+        arriving = Arriving(None, self.encoding.range)
+        if self.graded is not None:
+            arriving = encoded(self.encoding, self.graded)
         layers: list[Any] = []
         choices: list[Choice | None] = []
         for i, values in enumerate(self.net.layers):
@@ -119,17 +119,18 @@ class _Builder:
             if isinstance(values, FloatLayer):
                 asked = self.proposals.asked[i]
                 at = partial(self._layer, i, plan)
-                arriving = Arriving(reach, inputs, self.net.steps)
+                given = Given(arriving.range, arriving.inputs, self.net.steps)
                 if asked is not None and isinstance(asked.fraction_bits, int):
-                    layer, choice = fraction_bits.forced(at, asked.fraction_bits, arriving)
+                    layer, choice = fraction_bits.forced(at, asked.fraction_bits, given)
                 else:
-                    layer, choice = fraction_bits.choose(values.name, at, arriving)
+                    layer, choice = fraction_bits.choose(values.name, at, given)
             layers.append(layer)
             choices.append(choice)
-            if inputs is not None:
-                sums = arriving_sums(layer, inputs, max(map(abs, reach)))
-                inputs = delayed(run_layer(layer, sums, keep=False).spikes, layer.output_delay)
-            reach = layer.output_range
+            arriving = (
+                Arriving(None, layer.output_range)
+                if arriving.inputs is None
+                else send(layer, run_integers(layer, arriving))
+            )
         return self._network(layers, plan), choices
 
     def _layer(self, i: int, plan: dict[Hashable, Any], bits: int) -> LeakyLayer:
@@ -159,18 +160,21 @@ def float_outputs(net: FloatNetwork, encoding: Encoding, graded: np.ndarray) -> 
     Layers that bring their integers, as SLAYER's do, run in them. ``graded`` are the samples as the
     integers get them, (batch, channel, time), so that the encoding is no part of the difference.
     """
-    inputs = np.ascontiguousarray(graded.transpose(0, 2, 1))
-    input_max = max(map(abs, encoding.range))
-    for layer in net.layers:
-        if isinstance(layer, FloatLayer):
-            spikes, input_max_next = _float_spikes(layer, inputs), 1
-        else:
-            sums = arriving_sums(layer, inputs, input_max)
-            spikes = run_layer(layer, sums, keep=False).spikes
-            input_max_next = max(map(abs, layer.output_range))
-        inputs, input_max = geometry.delayed(spikes, layer.output_delay), input_max_next
-    rates = inputs.mean(1, dtype=np.float64)
+    *_, last = walk(net.layers, encoded(encoding, graded), _run, _send)
+    rates = last.sent.inputs.mean(1, dtype=np.float64)
     return rates if net.readout is None else rates @ net.readout[0].T + net.readout[1]
+
+
+def _run(layer: FloatLayer | SpikingLayer, arriving: Arriving) -> Any:
+    if isinstance(layer, FloatLayer):
+        return float_spikes(layer, arriving.inputs)
+    return run_integers(layer, arriving)
+
+
+def _send(layer: FloatLayer | SpikingLayer, result: Any) -> Arriving:
+    if isinstance(layer, FloatLayer):
+        return Arriving(geometry.delayed(result, layer.output_delay), (0, 1))
+    return send(layer, result)
 
 
 def outputs(net: FixedNetwork, graded: np.ndarray) -> np.ndarray:
@@ -180,16 +184,18 @@ def outputs(net: FixedNetwork, graded: np.ndarray) -> np.ndarray:
 
 
 @torch.no_grad()
-def _float_spikes(values: FloatLayer, inputs: np.ndarray) -> np.ndarray:
-    """Spikes (batch, time, neuron) of a float layer for whole-numbered inputs."""
-    weight = (values.weight * values.input_scale).astype(np.float32)
-    sums = torch.from_numpy(geometry.sums(weight, values.geometry, inputs, torch.float32))
+def float_spikes(
+    values: FloatLayer, inputs: np.ndarray, dtype: torch.dtype = torch.float32
+) -> np.ndarray:
+    """Spikes (batch, time, neuron) of a float layer for inputs in units of its input scale."""
+    weight = values.weight * values.input_scale
+    sums = torch.from_numpy(geometry.sums(weight, values.geometry, inputs, dtype))
     te, bias = (
-        torch.from_numpy(np.repeat(rows, sums.shape[2] // len(rows), axis=0).astype(np.float32))
+        torch.from_numpy(np.repeat(rows, sums.shape[2] // len(rows), axis=0)).to(dtype)
         for rows in (values.te[:, : sums.shape[1]], values.bias)
     )
     own = values.weight_rec
-    feedback = None if own is None else torch.from_numpy(own.astype(np.float32))
+    feedback = None if own is None else torch.from_numpy(own).to(dtype)
     neuron = neurons.find(values.kind.kind.lower())
     params: dict[str, Any] = {
         name: getattr(values, name) for name, _ in values.kind.constants.values()

@@ -15,7 +15,8 @@ from export.convert.choose import choose_network
 from export.convert.float_network import FloatNetwork, read_network, require_finite
 from export.convert.formats import Choice, Formats
 from export.convert.from_blocks import read_blocks, require_own_forward
-from export.convert.own_forward import require_network
+from export.convert.from_module import clone_of, has_slayer_neurons, is_chain, read_module
+from export.convert.own_forward import require_floats
 from export.convert.round import choose_encoding
 from export.model.input_coding import Encoding
 from export.model.network import FixedNetwork
@@ -35,26 +36,52 @@ def convert(
 ) -> tuple[FloatNetwork, FixedNetwork, list[Choice | None]]:
     """Return a network in float as it was read, in integers, and why it has its fractional bits."""
     x = None if calibration is None else _calibration(calibration)
-    if isinstance(net, Network):
-        if x is None:
-            raise ModelError(
-                "calibration: expected typical inputs (batch, channel, time), got None; pass some "
-                "of the training data"
-            )
-        floats = read_network(net)
-    else:
-        floats = read_blocks(net, x)
+    if isinstance(net, Network) and x is None:
+        raise ModelError(
+            "calibration: expected typical inputs (batch, channel, time), got None; pass some "
+            "of the training data"
+        )
+    floats = read(net, x)
     flat = x
     if x is not None and x.ndim == 5:  # as the file numbers pixels
         flat = x.reshape(len(x), -1, x.shape[4])
     encoding = encode_inputs(floats, flat, formats.input_bits)
-    if not isinstance(net, Network):
+    _require_relays(floats, encoding)
+    if x is not None and isinstance(net, nn.Module) and is_followed(net):
+        require_floats(clone_of(net), floats, x, type(net).__name__)
+    elif not isinstance(net, Network):
         require_own_forward(net, x)
-    elif not _is_plain(net):
-        assert x is not None
-        require_network(net, x)
     fixed, choices = choose_network(floats, encoding, flat, formats)
     return floats, replace(fixed, digests=digests(floats)), choices
+
+
+def read(net: nn.Module | Iterable[nn.Module], x: np.ndarray | None) -> FloatNetwork:
+    """Read a network in float: a plain Network, a chain of blocks, or any module's forward pass.
+
+    ``x`` are a few samples as the network takes them; only a chain of blocks can do without.
+    """
+    if isinstance(net, Network) and _is_plain(net):
+        return read_network(net)
+    if x is not None and isinstance(net, nn.Module) and is_followed(net):
+        return read_module(net, x)
+    return read_blocks(net, x)
+
+
+def is_followed(net: nn.Module) -> bool:
+    """Whether the layers of ``net`` are read from its forward pass, not by construction."""
+    if isinstance(net, Network):
+        return not _is_plain(net)
+    return not is_chain(net) and not has_slayer_neurons(net)
+
+
+def _require_relays(floats: FloatNetwork, encoding: Encoding) -> None:
+    if floats.relays_input and encoding.range != (0, 1):
+        raise ModelError(
+            f"network forward: expected spikes, 0 or 1, as input, because it reaches layers beyond "
+            f"the first one, got values in {encoding.range[0]}..{encoding.range[1]} units of "
+            f"{encoding.scale:g}; encode the data as spikes, or add the input to the first layer "
+            "only"
+        )
 
 
 def _is_plain(net: Network) -> bool:

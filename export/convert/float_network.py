@@ -96,6 +96,8 @@ class FloatNetwork:
     steps: int
     tensors: dict[str, torch.Tensor]
     permutation: np.ndarray | None = None
+    relays_input: bool = False
+    """Whether relays pass the input on, for which it has to be spikes."""
 
     @property
     def inputs(self) -> int:

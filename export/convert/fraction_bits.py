@@ -19,8 +19,7 @@ from export.convert.formats import Choice
 from export.model.lif import LeakyLayer
 from export.proof.certificate import certify_layer
 from export.proof.intervals import worst_case
-from export.twin.scans import run_layer
-from export.twin.sums import arriving_sums
+from export.twin.walk import Arriving, run_integers
 
 PROVEN_ENOUGH = 12
 """Fractional bits from which on a proof is preferred to a larger, calibrated number."""
@@ -38,7 +37,7 @@ WithBits = Callable[[int], LeakyLayer]
 
 
 @dataclass(frozen=True)
-class Arriving:
+class Given:
     """What reaches a layer: smallest and largest, calibration data (batch, time, input), steps."""
 
     range: tuple[int, int]
@@ -46,57 +45,57 @@ class Arriving:
     steps: int
 
 
-def choose(name: str, at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice]:
+def choose(name: str, at: WithBits, given: Given) -> tuple[LeakyLayer, Choice]:
     """Integers with as many fractional bits as are safe."""
-    proven = _proven(at, arriving)
+    proven = _proven(at, given)
     calibrated = None
-    if arriving.inputs is not None and (proven is None or proven[1].fraction_bits < PROVEN_ENOUGH):
-        calibrated = _calibrated(at, arriving)
+    if given.inputs is not None and (proven is None or proven[1].fraction_bits < PROVEN_ENOUGH):
+        calibrated = _calibrated(at, given)
     best = max(
         (c for c in (proven, calibrated) if c), key=lambda c: c[1].fraction_bits, default=None
     )
     if best is None:
         raise ModelError(
             f"{name}: no number of fractional bits is safe; even with 0, "
-            f"{_why(at, 0, arriving)}{_OR_DATA if arriving.inputs is None else ''}"
+            f"{_why(at, 0, given)}{_OR_DATA if given.inputs is None else ''}"
         )
     if best[1].fraction_bits < FEW:
         warnings.warn(
             f"{name}: only {best[1].fraction_bits} fractional bits keep V and Θ within their "
-            f"registers, and networks need {FEW} or more; with {FEW}, {_why(at, FEW, arriving)}"
-            + (_OR_DATA if arriving.inputs is None else ""),
+            f"registers, and networks need {FEW} or more; with {FEW}, {_why(at, FEW, given)}"
+            + (_OR_DATA if given.inputs is None else ""),
             stacklevel=2,
         )
     return best
 
 
-def forced(at: WithBits, bits: int, arriving: Arriving) -> tuple[LeakyLayer, Choice]:
+def forced(at: WithBits, bits: int, given: Given) -> tuple[LeakyLayer, Choice]:
     """Return integers with ``bits`` fractional bits, and what can be proven of them."""
     layer = at(bits)
-    return layer, judge(layer, arriving)
+    return layer, judge(layer, given)
 
 
-def judge(layer: LeakyLayer, arriving: Arriving) -> Choice:
+def judge(layer: LeakyLayer, given: Given) -> Choice:
     """Return what can be proven of a layer's fractional bits."""
-    bound = worst_case(layer, *arriving.range, arriving.steps)
-    verdict = "proven" if bound.safe else _obstacle(layer, arriving)
+    bound = worst_case(layer, *given.range, given.steps)
+    verdict = "proven" if bound.safe else _obstacle(layer, given)
     return Choice(layer.fraction_bits, bound.safe, max(bound), verdict)
 
 
-def _why(at: WithBits, bits: int, arriving: Arriving) -> str:
+def _why(at: WithBits, bits: int, given: Given) -> str:
     """Say what is in the way of a proof with ``bits`` fractional bits, and what would move it."""
     try:
-        return _obstacle(at(bits), arriving)
+        return _obstacle(at(bits), given)
     except ModelError as error:
         return str(error)
 
 
-def _obstacle(layer: LeakyLayer, arriving: Arriving) -> str:
-    tightest = certify_layer(layer, *arriving.range, arriving.steps).tightest
+def _obstacle(layer: LeakyLayer, given: Given) -> str:
+    tightest = certify_layer(layer, *given.range, given.steps).tightest
     return f"{tightest}; {tightest.change}"
 
 
-def _proven(at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice] | None:
+def _proven(at: WithBits, given: Given) -> tuple[LeakyLayer, Choice] | None:
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:
             layer = at(bits)
@@ -104,24 +103,22 @@ def _proven(at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice] | Non
             if bits == 0:
                 raise
             continue
-        bound = worst_case(layer, *arriving.range, arriving.steps)
+        bound = worst_case(layer, *given.range, given.steps)
         if bound.safe:
             return layer, Choice(bits, True, max(bound))
     return None
 
 
-def _calibrated(at: WithBits, arriving: Arriving) -> tuple[LeakyLayer, Choice] | None:
-    assert arriving.inputs is not None
-    input_max = max(map(abs, arriving.range))
+def _calibrated(at: WithBits, given: Given) -> tuple[LeakyLayer, Choice] | None:
+    assert given.inputs is not None
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:
             layer = at(bits)
         except ModelError:
             continue
-        sums = arriving_sums(layer, arriving.inputs, input_max)
-        run = run_layer(layer, sums, keep=True)
+        run = run_integers(layer, Arriving(given.inputs, given.range), keep=True)
         theta = 0 if run.theta is None else int(np.abs(run.theta).max())
         peak = max(int(np.abs(run.v).max()), theta)
         if peak * MARGIN <= loihi2.STATE_MAX:
-            return layer, Choice(bits, False, peak, _obstacle(layer, arriving))
+            return layer, Choice(bits, False, peak, _obstacle(layer, given))
     return None

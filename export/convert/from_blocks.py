@@ -17,8 +17,9 @@ from torch import nn
 
 from export.checks import ModelError
 from export.convert import own_forward
-from export.convert.block_reader import EXPECTED, BlockReader, is_convolution, synapses_of
+from export.convert.block_reader import EXPECTED, BlockReader
 from export.convert.float_network import FloatNetwork, finite_tensors
+from export.graph.blocks import is_convolution, is_flatten, synapses_of
 from export.model.geometry import Shape
 from training.slayer.neuron import Neuron
 
@@ -105,11 +106,6 @@ def members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
             f"{type(blocks).__name__}; pass the blocks in their order"
         )
     return list(blocks)
-
-
-def is_flatten(module: Any) -> bool:
-    """Whether a member of a stack only makes vectors of images, SLAYER's or ours."""
-    return any(kind.__name__ == "AbstractFlatten" for kind in type(module).__mro__)
 
 
 def _names(modules: list[Any]) -> list[str]:

@@ -9,7 +9,6 @@ float64's precision in float64.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,9 @@ import torch
 from torch import nn
 
 from export.checks import ModelError
+from export.convert.choose import float_spikes
+from export.convert.float_network import FloatLayer, FloatNetwork
+from export.model.geometry import delayed
 from training.network.network import Network
 
 SAMPLES = 8
@@ -32,19 +34,6 @@ _REMEDY = (
     "export what the forward pass is made of as a chain of blocks, e.g. an nn.Sequential, or a "
     "plain training.Network"
 )
-
-
-def require_network(net: Network, x: np.ndarray) -> None:
-    """Raise ModelError unless ``net`` computes what a plain Network of its parameters does."""
-    with torch.random.fork_rng(devices=[]):
-        plain = Network(**net.config, backend=net.backend)
-    own = dict(net.named_parameters())
-    with torch.no_grad():
-        for name, parameter in plain.named_parameters():
-            parameter.copy_(own[name])
-    clone = copy.deepcopy(net).eval()
-    clone.watch = None
-    _require_equal(clone, plain.eval(), [clone, plain], x, type(net).__name__)
 
 
 def require_chain(net: Any, modules: list[Any], x: np.ndarray) -> None:
@@ -65,6 +54,27 @@ def require_chain(net: Any, modules: list[Any], x: np.ndarray) -> None:
         return h
 
     _require_equal(net, chain, [net, *modules], x, type(net).__name__)
+
+
+def require_floats(clone: nn.Module, floats: FloatNetwork, x: np.ndarray, name: str) -> None:
+    """Raise ModelError unless ``clone``, a copy in evaluation mode, computes what was read."""
+
+    def chain(h: torch.Tensor) -> torch.Tensor:
+        inputs = h.flatten(1, -2).transpose(1, 2).contiguous().numpy()
+        for layer in floats.layers:
+            assert isinstance(layer, FloatLayer)
+            inputs = delayed(float_spikes(layer, inputs, h.dtype), layer.output_delay)
+        spikes = torch.from_numpy(inputs).to(h.dtype).transpose(1, 2)
+        if floats.readout is None:
+            return spikes
+        weight, bias = (torch.from_numpy(values).to(h.dtype) for values in floats.readout)
+        return spikes.sum(-1) / spikes.shape[-1] @ weight.t() + bias
+
+    def own(h: torch.Tensor) -> Any:
+        found = clone(h)
+        return found.flatten(1, -2) if getattr(found, "ndim", 0) > 3 else found
+
+    _require_equal(own, chain, [clone], x, name)
 
 
 @torch.no_grad()
@@ -88,9 +98,9 @@ def _require_equal(
             _require_activity(own, chain, few.double(), name)
             return
     raise ModelError(
-        f"network forward: expected the output of its blocks in the order of their registration, "
-        f"which is what an export would write, got {_difference(found, expected)}: "
-        f"{name}.forward computes another network; {_REMEDY}"
+        f"network forward: expected the output of the layers that were read from it, which is what "
+        f"an export would write, got {_difference(found, expected)}: {name}.forward computes "
+        f"another network; {_REMEDY}"
     )
 
 

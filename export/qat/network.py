@@ -18,10 +18,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from export.convert.convert import convert
+from export.convert.convert import convert, is_followed
 from export.convert.float_network import FloatNetwork
 from export.convert.formats import Formats
 from export.convert.from_blocks import members
+from export.convert.from_module import clone_of
 from export.convert.round import requantise
 from export.model import geometry
 from export.model.lif import LeakyLayer
@@ -29,7 +30,7 @@ from export.model.network import CelifLayer, FixedNetwork, ModelError
 from export.model.trace import Trace
 from export.qat.checkpoint import described, from_letters
 from export.qat.layer import LayerTensors, Rounded, delay, scan
-from export.qat.sources import BlockLayers, FileLayers, source_of
+from export.qat.sources import BlockLayers, FileLayers, ModuleLayers, source_of
 from export.twin.scans import Run, run_layer
 from export.twin.sums import arriving_sums
 from training import checkpoint
@@ -43,7 +44,9 @@ class QuantizedNetwork(nn.Module):
     integers and the decays, thresholds and delays, which stay as they were chosen.
     """
 
-    def __init__(self, net: Network | BlockLayers | FileLayers, formats: FixedNetwork) -> None:
+    def __init__(
+        self, net: Network | BlockLayers | FileLayers | ModuleLayers, formats: FixedNetwork
+    ) -> None:
         super().__init__()
         self.net, self.formats = net, formats
 
@@ -81,14 +84,14 @@ class QuantizedNetwork(nn.Module):
             last = fixed.layers[-1]
             shape = last.output_shape if last.geometry is not None else (last.neurons,)
             return sent.transpose(1, 2).reshape(len(sent), *shape, -1) * 2.0**-last.output_exp
-        form, linear = fixed.readout, source_of(self.net).readout
-        assert linear is not None  # or the file would have no readout
-        unit = 2.0**-form.weight_exp
-        weight = Rounded.apply(linear.weight, _tensor(form.weight * unit), 1.0)
+        form, found = fixed.readout, source_of(self.net).classifier()
+        assert found is not None  # or the file would have no readout
+        (weight, bias), unit = found, 2.0**-form.weight_exp
+        weight = Rounded.apply(weight, _tensor(form.weight * unit), 1.0)
         logits = sent.sum(1) / sent.shape[1] @ weight.t()
-        if linear.bias is None:
+        if bias is None:
             return logits
-        return logits + Rounded.apply(linear.bias, _tensor(form.bias * unit), 1.0)
+        return logits + Rounded.apply(bias, _tensor(form.bias * unit), 1.0)
 
     @torch.no_grad()
     def trace(self, x: torch.Tensor) -> Trace:
@@ -185,6 +188,10 @@ def quantize(
                 layer.kind,
                 "train the network in float and export it with to_netx",
             )
+    if isinstance(net, nn.Module) and is_followed(net):
+        few = torch.as_tensor(calibration[:2], dtype=torch.float32)
+        few = few if len(few) > 1 else torch.cat([few, few])
+        return QuantizedNetwork(ModuleLayers(clone_of(net), few), fixed)
     if isinstance(net, Network):
         return QuantizedNetwork(copy.deepcopy(net), fixed)
     blocks = BlockLayers(*copy.deepcopy(members(net)))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import nn
 
-from export.convert.block_reader import is_convolution, synapses_of
 from export.convert.float_network import (
     FloatLayer,
     FloatNetwork,
@@ -22,8 +21,12 @@ from export.convert.float_network import (
     float64,
     read_network,
 )
-from export.convert.from_blocks import is_flatten, read_blocks
+from export.convert.from_blocks import read_blocks
+from export.convert.from_module import chain_floats
 from export.convert.round import scales
+from export.graph import record
+from export.graph.blocks import is_convolution, is_flatten, synapses_of, used_weight
+from export.graph.lower import Chain, lower
 from export.loihi2 import DECAY_ONE
 from export.model.geometry import Shape
 from export.model.layer import SpikingLayer
@@ -36,6 +39,8 @@ from training.network.network import Network
 from training.network.temporal_encoding import Cosine
 from training.slayer.neuron import Neuron
 
+Classifier = tuple[torch.Tensor, torch.Tensor | None]
+
 Runner = Callable[[torch.Tensor], torch.Tensor]
 """Runs a block of SLAYER's, whose own forward pass is the integer one, on (batch, time, input)."""
 
@@ -43,9 +48,8 @@ Runner = Callable[[torch.Tensor], torch.Tensor]
 class FloatSource(Protocol):
     """What a quantisation-aware network asks of the module that holds its float parameters."""
 
-    @property
-    def readout(self) -> nn.Linear | None:
-        """The classifier of mean firing rates, if there is one."""
+    def classifier(self) -> Classifier | None:
+        """Weight and bias of the classifier of mean firing rates, if there is one."""
 
     def floats(self, formats: FixedNetwork) -> FloatNetwork:
         """The present values, layer by layer."""
@@ -65,10 +69,11 @@ class NetworkSource:
     def __init__(self, net: Network) -> None:
         self.net = net
 
-    @property
-    def readout(self) -> nn.Linear | None:
-        """The classifier, unless it spikes."""
-        return None if self.net.config.readout == "spikes" else self.net.readout
+    def classifier(self) -> Classifier | None:
+        """Weight and bias of the classifier, unless it spikes."""
+        if self.net.config.readout == "spikes":
+            return None
+        return self.net.readout.weight, self.net.readout.bias
 
     def floats(self, formats: FixedNetwork) -> FloatNetwork:
         """The present values, layer by layer."""
@@ -88,11 +93,10 @@ class NetworkSource:
 class BlockLayers(nn.Sequential):
     """A stack of blocks."""
 
-    @property
-    def readout(self) -> nn.Linear | None:
-        """The last member, if it is no block."""
+    def classifier(self) -> Classifier | None:
+        """Weight and bias of the last member, if it is no block."""
         last = list(self)[-1]
-        return last if isinstance(last, nn.Linear) else None
+        return (last.weight, last.bias) if isinstance(last, nn.Linear) else None
 
     @torch.no_grad()
     def show(self, x: torch.Tensor) -> None:
@@ -133,21 +137,11 @@ def _block_tensors(module: nn.Module, scale: float) -> LayerTensors:
         weight = neuron.quantize_weight(factor).expand(rows).reshape(rows, 1, 1, 1)
         bias = bias if module.bias is None else bias + module.bias
         return LayerTensors(weight, bias, te, scale, width)
-    used = [_used(module, synapse) for synapse in synapses_of(module)]
+    used = [used_weight(module, synapse) for synapse in synapses_of(module)]
     if is_convolution(module):
         return LayerTensors(used[0][..., 0], bias, te, scale, width)
     weight, *own = (each.flatten(1) for each in used)
     return LayerTensors(weight, bias, te, scale, width, own[0] if own else None)
-
-
-def _used(module: nn.Module, synapse: nn.Module) -> torch.Tensor:
-    """Weights as the forward pass uses them, with the graph behind them."""
-    for hook in synapse._forward_pre_hooks.values():  # weight normalisation
-        hook(synapse, ())
-    weight = synapse.weight
-    if getattr(module, "mask", None) is not None:
-        weight = weight * module.mask
-    return weight if synapse.pre_hook_fx is None else synapse.pre_hook_fx(weight)
 
 
 def _runner(module: nn.Module, shape: Shape, scale: float, unit: float) -> Runner:
@@ -159,6 +153,40 @@ def _runner(module: nn.Module, shape: Shape, scale: float, unit: float) -> Runne
         return module(x).flatten(1, -2).transpose(1, 2) * unit
 
     return run
+
+
+class ModuleLayers(nn.Module):
+    """A module of any kind, followed through its own forward pass on a few samples."""
+
+    def __init__(self, net: nn.Module, example: torch.Tensor) -> None:
+        super().__init__()
+        self.net = net
+        self.register_buffer("example", example, persistent=False)
+        self._chain: Chain | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The chain hangs on a graph, which cannot be copied.
+        return {**self.__dict__, "_chain": None}
+
+    def floats(self, formats: FixedNetwork) -> FloatNetwork:
+        """The present values, layer by layer; what follows uses the tensors behind them."""
+        self._chain = lower(record(self.net, self.example))
+        return chain_floats(self._chain, self.net)
+
+    def tensors(self, formats: FixedNetwork) -> Iterator[LayerTensors]:
+        """The tensors of every layer, as :meth:`floats` found them."""
+        assert self._chain is not None
+        scale = formats.encoding.scale
+        for layer in self._chain.layers:
+            yield LayerTensors(
+                layer.weight, layer.bias, layer.te, scale, layer.width, layer.weight_rec
+            )
+            scale = 1.0
+
+    def classifier(self) -> Classifier | None:
+        """Weight and bias of the classifier, as :meth:`floats` found them."""
+        assert self._chain is not None
+        return self._chain.readout
 
 
 class FileLayer(nn.Module):
@@ -195,6 +223,11 @@ class FileLayers(nn.Module):
         if last is not None and self.readout is not None:
             self.readout.weight = _parameter(last.weight * 2.0**-last.weight_exp)
             self.readout.bias = _parameter(last.bias * 2.0**-last.weight_exp)
+
+    def classifier(self) -> Classifier | None:
+        """Weight and bias of the classifier, if there is one."""
+        last = self.readout
+        return None if last is None else (last.weight, last.bias)
 
     def tensors(self, formats: FixedNetwork) -> Iterator[LayerTensors | None]:
         """The tensors of every layer; None for one of SLAYER's."""

@@ -188,5 +188,5 @@ def test_of_takes_late_layers(rng):
 
 
 def test_quantize_refuses_other_modules(x):
-    with pytest.raises(ModelError, match="network: expected at least one block, got none"):
+    with pytest.raises(ModelError, match="network forward: expected Linear to run on"):
         quantize(torch.nn.Linear(2, 2), x)

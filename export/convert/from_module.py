@@ -1,0 +1,89 @@
+"""A module of any kind as a network, read from its own forward pass."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from export.convert.float_network import FloatLayer, FloatNetwork, finite_tensors, float64
+from export.graph import record
+from export.graph.blocks import is_block, is_flatten, synapses_of
+from export.graph.lower import Chain, lower
+from training.slayer.neuron import Neuron
+from training.slayer.readout import Readout
+
+SAMPLES = 2
+"""Samples of the recorded pass: more than one, so that what mixes samples is noticed."""
+
+
+def is_chain(net: Any) -> bool:
+    """Whether ``net`` is a chain of blocks by construction."""
+    if not isinstance(net, nn.Module) or is_block(net) or isinstance(net, nn.ModuleList):
+        return True
+    if type(net).forward is not nn.Sequential.forward:
+        return False
+    members = list(net.children())
+    if members and isinstance(members[-1], Readout):
+        members.pop()
+    return all(is_block(each) or is_flatten(each) for each in members)
+
+
+def has_slayer_neurons(net: nn.Module) -> bool:
+    """Whether ``net`` has blocks of SLAYER's, which are read from a chain only."""
+    return any(is_block(m) and not isinstance(m.neuron, Neuron) for m in net.modules())
+
+
+def clone_of(net: nn.Module) -> Any:
+    """A copy of ``net`` in evaluation mode, which may be shown inputs and cast."""
+    for module in net.modules():
+        for synapse in synapses_of(module):
+            if getattr(synapse, "weight_norm_enabled", False):
+                # It may hang on a graph, which cannot be copied; every forward pass makes it again.
+                synapse.weight = synapse.weight.detach()
+    return copy.deepcopy(net).eval()
+
+
+def read_module(net: nn.Module, x: np.ndarray) -> FloatNetwork:
+    """Read the layers of ``net`` from its forward pass on samples ``x`` (batch, channel, …)."""
+    clone = clone_of(net)
+    with torch.random.fork_rng(devices=[]):
+        few = torch.as_tensor(x[:SAMPLES], dtype=torch.float32)
+        chain = lower(record(clone, few if len(few) > 1 else few.repeat(2, *[1] * (x.ndim - 1))))
+    return chain_floats(chain, clone)
+
+
+def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
+    """The values of a chain's layers in float64, and the parameters of ``net``."""
+    layers = []
+    for i, layer in enumerate(chain.layers):
+        alpha, beta, theta0 = layer.params
+        own, turns = layer.weight_rec, layer.turns
+        layers.append(
+            FloatLayer(
+                name=f"layer {i}",
+                weight=float64(layer.weight),
+                geometry=layer.geometry,
+                weight_rec=None if own is None else float64(own),
+                bias=float64(layer.bias),
+                te=float64(layer.te),
+                turns=None if turns is None else float64(turns),
+                table=layer.table,
+                alpha=alpha,
+                beta=beta,
+                theta0=theta0,
+                lag=i + 1,
+                delay_shift=False,
+                delay=layer.delay,
+                weight_bits=layer.weight_bits,
+            )
+        )
+    readout = None
+    if chain.readout is not None:
+        readout = float64(chain.readout[0]), float64(chain.readout[1])
+    return FloatNetwork(
+        layers, readout, chain.steps, finite_tensors(net), relays_input=chain.relays_input
+    )

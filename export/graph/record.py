@@ -1,0 +1,350 @@
+"""Following a module's own forward pass: every tensor of it as a weighted sum of spikes.
+
+The pass runs on real data. A torch function mode sees every call of a torch function, whether it is
+made by a module, an operator or by hand, and hooks see the calls of blocks and neurons. Nothing is
+read from the order in which modules were registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from export.checks import ModelError
+from export.graph import operations
+from export.graph.blocks import (
+    is_block,
+    is_convolution,
+    is_flatten,
+    synapses_of,
+    used_weight,
+)
+from export.graph.values import NotAffineError, Source, Term, Value, product, require_value
+from export.loihi2 import DELAY_MAX
+from export.model.geometry import Shape
+from training.network.temporal_encoding import Cosine
+from training.slayer.neuron import Neuron
+
+
+@dataclass
+class Recording:
+    """A recorded pass: its input, its layers of neurons in the order of their calls, its output."""
+
+    input: Source
+    sources: list[Source]
+    output: Value
+    steps: int
+    """The longest sequence that every layer has an encoding for."""
+    values: dict[int, tuple[Any, Any]] = field(default_factory=dict, repr=False)
+
+
+def record(net: nn.Module, x: torch.Tensor) -> Recording:
+    """Run ``net`` in evaluation mode on ``x`` (batch, channel, …, time) and follow it."""
+    recorder = _Recorder(x)
+    modes = [(module, module.training) for module in net.modules()]
+    hooks = []
+    net.eval()
+    for name, module in net.named_modules():
+        path = f"{type(net).__name__}.{name}" if name else type(net).__name__
+        hooks.append(module.register_forward_pre_hook(recorder.entering(path)))
+        hooks.append(module.register_forward_hook(recorder.leaving(path), always_call=True))
+    try:
+        with recorder:
+            output = net(x)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"network forward: expected {type(net).__name__} to run on an input of shape "
+            f"{tuple(x.shape)}, got {type(error).__name__} ({error}); pass calibration data as its "
+            "forward pass takes it"
+        ) from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, training in modes:
+            module.training = training
+    if not isinstance(output, torch.Tensor):
+        raise ModelError(
+            f"network forward: expected one tensor from {type(net).__name__}.forward, got "
+            f"{type(output).__name__}; return the logits or the spikes alone"
+        )
+    value = require_value(recorder.known(output), f"the output of {type(net).__name__}")
+    if not recorder.sources:
+        raise ModelError(
+            f"network forward: expected at least one layer of neurons in {type(net).__name__}, "
+            "got none; use blocks, training.CELIF or training.functional.celif"
+        )
+    steps = min(s.te.shape[1] for s in recorder.sources if s.te is not None)
+    return Recording(recorder.input, recorder.sources, value, steps, recorder.seen)
+
+
+class _Recorder(TorchFunctionMode):
+    """Keeps, for every tensor that depends on the input, what it is."""
+
+    def __init__(self, x: torch.Tensor) -> None:
+        super().__init__()
+        self.steps = x.shape[-1]
+        shape = Shape(*(*x.shape[1:-1], 1, 1)[:3])
+        self.input = Source("the input", shape.size, shape)
+        self.sources: list[Source] = []
+        self.seen: dict[int, tuple[Any, Any]] = {}
+        self.depth = 0  # inside a block or a neuron, which is one call to the recorder
+        self.path: list[str] = []
+        index = torch.arange(x.numel()).reshape(x.shape)
+        self.keep(x, Value({self.input: Term()}, x.new_zeros(shape.size), index, self.steps))
+
+    def keep(self, tensor: Any, value: Any) -> None:
+        self.seen[id(tensor)] = (tensor, value)  # the tensor too, or its id would be used again
+
+    def known(self, tensor: Any) -> Any:
+        """What a tensor is: a Value, the reason why it is none, or None if it is a constant."""
+        found = self.seen.get(id(tensor))
+        return None if found is None else found[1]
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.depth:
+            return func(*args, **kwargs)
+        known = [self.known(a) for a in _leaves((args, kwargs)) if isinstance(a, torch.Tensor)]
+        if all(each is None for each in known):
+            return func(*args, **kwargs)  # a constant: parameters among themselves
+        with torch.no_grad():
+            result = func(*args, **kwargs)
+        tensors = [each for each in _leaves(result) if isinstance(each, torch.Tensor)]
+        name = getattr(func, "__name__", str(func))
+        if not tensors:
+            if name == "__setitem__":
+                self.keep(args[0], f"{name} in {self.where}")
+            return result
+        value: Any = next((each for each in known if isinstance(each, str)), None)
+        if value is None:
+            try:
+                value = self.evaluate(func, name, args, kwargs)
+            except NotAffineError as error:
+                value = f"{error} ({name} in {self.where})"
+        self.store(result, value)
+        return result
+
+    @property
+    def where(self) -> str:
+        return self.path[-1] if self.path else "forward"
+
+    def store(self, result: Any, value: Any) -> None:
+        if isinstance(result, torch.Tensor):
+            self.keep(result, value)
+            return
+        for i, each in enumerate(result):
+            self.keep(each, value if isinstance(value, str) else value[i])
+
+    def evaluate(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """The value of a function's result."""
+
+        def swap(each: Any) -> Any:
+            if isinstance(each, torch.Tensor):
+                found = self.known(each)
+                return each if found is None else found
+            if isinstance(each, (list, tuple)):
+                return type(each)(map(swap, each))
+            return each
+
+        values = tuple(map(swap, args))
+        named = {key: swap(each) for key, each in kwargs.items()}
+        if name in ("celif", "layers"):
+            return getattr(self, name)(*values, **named)
+        if name in operations.KEEPING:
+            return values[0] if values else named["input"]
+        if name in operations.ARRANGING:
+            return operations.arrange(func, *values, **named)
+        if name in operations.HANDLERS:
+            if "input" in named:
+                values = (named.pop("input"), *values)
+            return operations.HANDLERS[name](*values, **named)
+        raise NotAffineError("a function that is no weighted sum")
+
+    # Layers of neurons ------------------------------------------------------------------------
+
+    def celif(
+        self, current: Value, te: torch.Tensor, alpha: float = 0.5, beta: float = 0.99,
+        theta0: float = 0.3, width: float = 0.2, backend: str = "auto",
+        bias: torch.Tensor | None = None, weight_rec: torch.Tensor | None = None,
+    ) -> Value:  # fmt: skip
+        """A call of :func:`training.functional.celif`."""
+        return self.layer(current, te, (alpha, beta, theta0), width, bias, weight_rec)
+
+    def layers(
+        self, x: Value, weights: Any, biases: Any, te: torch.Tensor, alpha: float = 0.5,
+        beta: float = 0.99, theta0: float = 0.3, width: float = 0.2, backend: str = "auto",
+        dropout: float = 0.0, tied_dropout: bool = False, counts: bool = False,
+        context: str = "v*te", gamma: float = 0.0, weights_rec: Any = None,
+    ) -> Value:  # fmt: skip
+        """A call of :func:`training.functional.layers`."""
+        if context != "v*te" or dropout or (gamma and context == "v*te"):
+            raise NotAffineError(f"neurons of another kind, context={context!r}")
+        own = weights_rec or [None] * len(weights)
+        for weight, bias, recurrent in zip(weights, biases, own, strict=True):
+            current = product(x, weight, None, 1)
+            p = (alpha, beta, theta0)
+            x = self.layer(current, te, p, width, bias, recurrent)
+        if not counts:
+            return x
+        return operations.reduce_time(x, 2, mean=False)
+
+    def layer(
+        self,
+        current: Value,
+        te: torch.Tensor,
+        params: tuple[float, float, float],
+        width: float,
+        bias: torch.Tensor | None,
+        weight_rec: torch.Tensor | None = None,
+        te_key: Any = None,
+        **options: Any,
+    ) -> Value:
+        """Add a layer of neurons that receive ``current``; return its spikes."""
+        name = f"layer {len(self.sources)} ({self.where})"
+        current = require_value(current, name)
+        if current.rate:
+            raise NotAffineError("neurons that receive a mean over time")
+        axes = current.index.ndim
+        shape = Shape(*(*current.index.shape[1:-1], 1, 1)[:3])
+        samples = len(current.index)
+        natural = torch.arange(samples * shape.size * self.steps).reshape(current.index.shape)
+        if shape.size != current.neurons or not torch.equal(current.index, natural):
+            if axes != 3:
+                raise NotAffineError("images of neurons in another arrangement")
+            eye = torch.eye(shape.channels, dtype=current.bias.dtype)
+            current = product(current, eye, None, 1)
+            if not torch.equal(current.index, natural):
+                raise NotAffineError("samples or steps in another order")
+        if bias is not None:
+            spread = bias.repeat_interleave(shape.size // len(bias))
+            current = replace(current, bias=current.bias + spread)
+        source = Source(
+            name,
+            shape.size,
+            shape,
+            current=current,
+            te=te[: shape.channels],
+            te_key=id(te if te_key is None else te_key),
+            params=tuple(float(p) for p in params),  # type: ignore[arg-type]
+            width=width,
+            weight_rec=weight_rec,
+            rows=shape.channels,
+            **options,
+        )
+        self.sources.append(source)
+        zeros = current.bias.new_zeros(shape.size).detach()
+        return Value({source: Term()}, zeros, natural, self.steps)
+
+    # Modules ----------------------------------------------------------------------------------
+
+    def entering(self, path: str) -> Callable[..., None]:
+        def hook(module: nn.Module, inputs: Any) -> None:
+            self.path.append(path)
+            self.depth += _is_leaf(module)
+
+        return hook
+
+    def leaving(self, path: str) -> Callable[..., None]:
+        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+            leaf = _is_leaf(module)
+            self.depth -= leaf
+            if leaf and not self.depth and isinstance(output, torch.Tensor):
+                value = self.known(inputs[0])
+                if isinstance(value, Value):
+                    try:
+                        value = self.module(module, value)
+                    except NotAffineError as error:
+                        value = f"{error} ({path})"
+                if value is not None:
+                    self.keep(output, value)
+            self.path.pop()
+
+        return hook
+
+    def module(self, module: Any, value: Value) -> Value:
+        """The spikes of a block or of neurons alone."""
+        if is_flatten(module):
+            return value.arranged(value.index.flatten(1, -2))
+        if isinstance(module, Neuron):
+            return self.neurons(module, value)
+        if not isinstance(module.neuron, Neuron):
+            raise NotAffineError(
+                f"SLAYER's {type(module.neuron).__name__} neurons, which a file can only hold in a "
+                "chain of blocks, e.g. an nn.Sequential"
+            )
+        weight_rec = None
+        if not synapses_of(module):
+            factor = module.weight
+            if factor is not None:
+                value = operations.multiply(value, module.neuron.quantize_weight(factor))
+            if module.bias is not None:
+                value = operations.add(value, module.bias)
+        else:
+            used, *own = (used_weight(module, synapse) for synapse in synapses_of(module))
+            weight_rec = own[0].flatten(1) if own else None
+            value = _synaptic(module, used, value)
+        steps = int(module.delay_shift) + _delay(module)
+        late = np.broadcast_to(steps, module.neuron.num_neurons)
+        return self.neurons(
+            module.neuron, value, weight_rec, delay=late.copy() if late.any() else None,
+            weight_bits=module.neuron.weight_bits,
+        )  # fmt: skip
+
+    def neurons(
+        self, neuron: Neuron, value: Value, weight_rec: torch.Tensor | None = None, **options: Any
+    ) -> Value:
+        """The spikes of neurons that receive ``value``."""
+        if neuron.kind.name != "celif":
+            raise NotAffineError(f"{neuron.kind.name} neurons")
+        turns = neuron.te.turns() if isinstance(neuron.te, Cosine) else None
+        p = (neuron.alpha, neuron.beta, neuron.theta0)
+        return self.layer(
+            value, neuron.te_table, p, neuron.width, neuron.bias, weight_rec,
+            te_key=neuron.te, turns=turns, **options,
+        )  # fmt: skip
+
+
+def _is_leaf(module: Any) -> bool:
+    """Whether a module is one call to the recorder: a block, its neurons, or what flattens."""
+    return is_block(module) or isinstance(module, Neuron) or is_flatten(module)
+
+
+def _synaptic(module: Any, used: torch.Tensor, value: Value) -> Value:
+    """The current of a block's synapse."""
+    if not is_convolution(module):
+        return product(value, used.flatten(1), None, 1)
+    synapse = module.synapse
+    if value.index.ndim != 5:
+        raise NotAffineError("a convolution of something else than images")
+    batch, *_, steps = value.index.shape
+    images = value.arranged(value.index.movedim(-1, 1).flatten(0, 1))
+    pairs: dict[str, Any] = {
+        name: tuple(int(v) for v in getattr(synapse, name)[:2])
+        for name in ("stride", "padding", "dilation")
+    }
+    made = operations.conv2d(images, used[..., 0], groups=int(synapse.groups), **pairs)
+    return made.arranged(made.index.unflatten(0, (batch, steps)).movedim(1, -1))
+
+
+def _delay(module: Any) -> np.ndarray:
+    delay = getattr(module, "delay", None)
+    if delay is None:
+        return np.zeros((), np.int64)
+    return np.floor(delay.delay.detach().cpu().numpy()).clip(0, DELAY_MAX).astype(np.int64)
+
+
+def _leaves(values: Any) -> list[Any]:
+    """Everything inside nested tuples, lists and dictionaries."""
+    if isinstance(values, dict):
+        values = list(values.values())
+    if isinstance(values, (tuple, list)):
+        return [leaf for each in values for leaf in _leaves(each)]
+    return [values]
