@@ -1,6 +1,6 @@
 """The kit's documents: specification, listings, and the page that leads to them.
 
-Their prose is in the Markdown files beside this one; numbers and tables are put in here.
+Their prose is in the Markdown files of this folder; numbers and tables are put in here.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from export import FixedNetwork, loihi2
-from export.fit import microcode, programs
+from export.fit import microcode, programs, published
 from export.fit.microcode import Program
 from export.model.layer import Layer
 from export.model.network import CelifLayer
-from export.model.te import QUARTER_BITS
+from export.model.te import QUARTER_BITS, WAVE_BITS, quarter_wave
 from export.steps.sigma_delta import MESSAGE_EXP
 from hw_tests.golden.case import Case
 from hw_tests.golden.ranges import needed_bits
@@ -103,9 +103,42 @@ def _table(program: Program, bits: Sequence[int] | None = None) -> str:
     return "\n".join([*lines, "", f"**{total} instructions**: {classes}.", ""])
 
 
+def _published(program: published.Program) -> str:
+    """A program of published operations as a table, with its counts."""
+    lines = ["| # | operation | serves |", "|---|---|---|"]
+    for n, (op, out, args, note, label, target) in enumerate(program, 1):
+        operands = ", ".join(str(x) for x in (out, *args, target) if x != "")
+        place = f"*{label}:* " if label else ""
+        lines.append(f"| {n} | {place}`{op} {operands}`".rstrip() + f" | {note} |")
+    counted = published.counts(program)
+    total = counted.pop("all")
+    each = ", ".join(f"{name} {count}" for name, count in counted.items())
+    return "\n".join([*lines, "", f"**{total} operations**: {each}.", ""])
+
+
+def _wave(bits: int) -> list[int]:
+    return [int(n) for n in quarter_wave(127.0, 8, bits)]
+
+
+def _in_published_operations() -> list[str]:
+    """The step in Intel's published operations, the cosine first, which needs no others."""
+    full = published.counts(published.celif_step("cosine", _wave(WAVE_BITS)))["all"]
+    return [
+        _template("published.md").format(wave=1 << WAVE_BITS, full=full).rstrip("\n"),
+        *(f"| `{op}` | {text} |" for op, text in published.OPERATIONS.items()),
+        "\n### CE-LIF, TE a generated cosine (here with 4 mantissas)\n",
+        _published(published.celif_step("cosine", _wave(2))),
+        "### TE from a table\n\nIn place of everything before Θ is read:\n",
+        _published(published.fetch_te("table")),
+        "### TE, packed\n\nIn its place, too:\n",
+        _published(published.fetch_te("packed")),
+    ]
+
+
 def listings(net: FixedNetwork) -> str:
     """The step of every neuron type as instructions, and how wide the given network makes them."""
     parts = [
+        *_in_published_operations(),
         _template("listing.md").rstrip("\n"),
         *(f"| `{op}` | {text} |" for op, text in microcode.OPERATIONS.items()),
         "\n## CE-LIF, TE from a table\n",

@@ -31,7 +31,7 @@ NETWORK = "network"
 
 
 def random_input(net: FixedNetwork, samples: int) -> np.ndarray:
-    """Graded spikes over the whole range, the same at every call, for who has no samples."""
+    """Graded spikes over the whole range, the same at every call, in place of samples."""
     low, high = net.encoding.range
     shape = (samples, net.encoding.channels, net.steps)
     return np.random.default_rng(0).integers(low, high + 1, shape)

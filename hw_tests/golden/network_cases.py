@@ -192,7 +192,7 @@ def shifted_sums() -> list[Case]:
         ),
         recurrent(
             "recurrent-graded",
-            "Own spikes beside graded inputs: their sums are shifted left.",
+            "Own spikes together with graded inputs: their sums are shifted left.",
             FRACTION_BITS - 1,
         ),
         recurrent(

@@ -116,7 +116,7 @@ class ChipSession(Session):
         )
 
     def shows(self, layer: SpikingLayer, variable: str) -> bool:
-        """Of stock neurons, spikes only: Lava's LIF has reset its V when a probe sees it."""
+        """Whether a layer's variable is traced; stock neurons show their spikes only."""
         ours = isinstance(layer, LeakyLayer)
         return variable == "s" or (ours and super().shows(layer, variable))
 
