@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from export.checks import ModelError
 from export.convert import fraction_bits
 from export.convert.choose import choose_network
 from export.convert.convert import convert, digests, encode_inputs
@@ -21,6 +22,7 @@ from export.convert.formats import Bits, Choice, Formats
 from export.convert.fraction_bits import Given
 from export.convert.from_blocks import read_blocks
 from export.convert.report import ExportReport, LayerReport
+from export.model.celif import CelifLayer
 from export.model.lif import LeakyLayer
 from export.model.network import FixedNetwork
 from export.netx.te import te_array
@@ -90,6 +92,11 @@ def _quantized(net: QuantizedNetwork) -> tuple[FloatNetwork, FixedNetwork, list[
 def write_block(module: Any, handle: h5py.Group) -> None:
     """Write one CE-LIF block on its own, with its own TE, for spiking input of lag 1."""
     floats = read_blocks(module, None)
+    first = floats.layers[0]
+    if isinstance(first, FloatLayer) and not issubclass(first.kind, CelifLayer):
+        expected = "CE-LIF neurons, whose TE says how long samples are"
+        remedy = "export the whole stack with to_netx"
+        raise ModelError.about(first.name, "neuron", expected, first.kind.kind, remedy)
     fixed, _ = choose_network(floats, encode_inputs(floats, None, 1), None, Formats())
     write_layer(handle, fixed.layers[0], te_array)
 

@@ -174,12 +174,13 @@ def _block_states(
     synaptic, *own = inputs
     bias = torch.zeros(neuron.num_neurons) if neuron.bias is None else neuron.bias
     p = Params(neuron.alpha, neuron.beta, neuron.theta0)
+    gamma = neuron.gamma if "gamma" in neuron.kind.uses else 0.0
     if synaptic.ndim == 3:
-        return _states(LayerRecord(synaptic, bias, spikes, *own), neuron.te_table, p)
+        return _states(LayerRecord(synaptic, bias, spikes, *own), neuron.te_table, p, gamma)
     batch, channels, *image, steps = synaptic.shape
     # As the neuron itself has it: the pixels of a channel are samples to the scan.
     pixels = (part.movedim(1, -2).reshape(-1, channels, steps) for part in (synaptic, spikes))
-    states = _states(LayerRecord(next(pixels), bias, next(pixels)), neuron.te_table, p)
+    states = _states(LayerRecord(next(pixels), bias, next(pixels)), neuron.te_table, p, gamma)
 
     def images(values: np.ndarray) -> np.ndarray:
         restored = np.moveaxis(values.reshape(batch, *image, channels, steps), -2, 1)

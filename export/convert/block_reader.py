@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from export.checks import ModelError
-from export.convert.float_network import FloatLayer, encoding_values
+from export.convert.float_network import FloatLayer, encoding_values, layer_kind
 from export.graph.blocks import is_convolution, synapses_of
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Geometry, Shape
@@ -52,24 +52,21 @@ class BlockReader:
         )
 
     def celif(self, module: Any, name: str) -> FloatLayer:
-        """Float values of a CE-LIF block, as its forward pass uses them."""
+        """Float values of a block of ours, as its forward pass uses them."""
         neuron: Neuron = module.neuron
-        if neuron.kind.name != "celif" or neuron.te is None:
-            raise ModelError(
-                f"{name} neuron: expected celif, the one that a file can say, got "
-                f"{neuron.kind.name!r}"
-            )
-        te, turns = encoding_values(neuron.te)
+        te, turns = encoding_values(neuron.te_table if neuron.te is None else neuron.te)
         rows = neuron.num_neurons
         table = self.tables.setdefault(id(neuron.te), len(self.tables))
         return FloatLayer(
             name=name,
+            kind=layer_kind(neuron.kind.name),
             te=te[:rows],
             turns=None if turns is None else turns[:rows],
             table=table,
             alpha=neuron.alpha,
             beta=neuron.beta,
             theta0=neuron.theta0,
+            gamma=neuron.gamma,
             lag=self.lag,
             delay_shift=bool(module.delay_shift),
             delay=_delay(module, name),

@@ -94,3 +94,42 @@ def test_logits_are_near_those_of_the_float_network(neuron, tmp_path):
     logits = simulate(fixed, x.numpy()).logits * 2.0**-fixed.readout.weight_exp / STEPS
     assert floats.std() > 0.05
     assert np.abs(logits - floats).mean() < 0.1 * floats.std()
+
+
+def blocks(neuron: str) -> torch.nn.Sequential:
+    pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    from training import block
+
+    torch.manual_seed(1)
+    params = {"kind": neuron, "steps": STEPS}
+    net = torch.nn.Sequential(
+        block.Dense(params, 3, 8, delay_shift=True), block.Recurrent(params, 8, 6)
+    )
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return net.eval()
+
+
+def test_blocks_are_exported_with_their_kind(neuron, tmp_path):
+    net, x = blocks(neuron), (torch.rand(12, 3, STEPS) < 0.4).float()
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    fixed = read_netx(tmp_path / "net.net")
+    assert [layer.kind for layer in fixed.layers] == [neuron.upper()] * 2
+    trace = simulate(fixed, x.numpy(), trace=True)
+    with torch.no_grad():
+        first = net[0](x).numpy()
+    assert 0.02 < trace.spikes[0].mean() < 0.9
+    # The block shifts its output by a step.
+    assert (trace.spikes[0][..., :-1] == first[..., 1:]).mean() > 0.97
+
+
+def test_block_that_writes_itself_needs_a_temporal_encoding(neuron, tmp_path):
+    import h5py
+
+    net = blocks(neuron)
+    with (
+        h5py.File(tmp_path / "block.net", "w") as f,
+        pytest.raises(ModelError, match=f"layer 0 neuron: expected CE-LIF.* got {neuron.upper()};"),
+    ):
+        net[0].export_hdf5(f.create_group("layer/0"))
