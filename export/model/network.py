@@ -14,6 +14,7 @@ import numpy as np
 
 from export import checks, loihi2
 from export.checks import ModelError
+from export.model.alif import AlifLayer
 from export.model.celif import CelifLayer
 from export.model.input_coding import Encoding
 from export.model.layer import Layer, SpikingLayer
@@ -24,6 +25,7 @@ from training.support.summary import Summarised, Summary
 
 __all__ = [
     "KINDS",
+    "AlifLayer",
     "CelifLayer",
     "CubaLayer",
     "Encoding",
@@ -38,7 +40,8 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Layer]] = {
-    layer.kind: layer for layer in (CelifLayer, LifLayer, CubaLayer, SigmaDeltaLayer, ReadoutLayer)
+    layer.kind: layer
+    for layer in (CelifLayer, LifLayer, AlifLayer, CubaLayer, SigmaDeltaLayer, ReadoutLayer)
 }
 """Every kind of layer by its name in a file."""
 

@@ -193,6 +193,7 @@ def kinds_networks() -> list[FixedNetwork]:
     return [
         random_stack(rng, image, 4, shape=(2, 3, 4)),
         replace(one_to_one, layers=(first, *one_to_one.layers[1:])),
+        random_stack(np.random.default_rng(1), [LayerSpec(3, "LIF"), LayerSpec(2, "ALIF")], 4),
     ]
 
 

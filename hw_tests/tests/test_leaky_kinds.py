@@ -45,7 +45,7 @@ def one_layer(neuron: str, weight: list[list[int]], **fields) -> FixedNetwork:
 
 
 def test_there_are_kinds_to_test():
-    assert "LIF" in LEAKY
+    assert {"LIF", "ALIF"} <= set(LEAKY)
 
 
 def test_file_returns_the_same_network(kind, tmp_path):

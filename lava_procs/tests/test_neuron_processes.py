@@ -18,7 +18,7 @@ def subclasses(kind: type[Layer]) -> set[type[Layer]]:
 
 def test_every_kind_of_layer_has_a_process():
     kinds = {layer.kind: layer for layer in subclasses(Layer) if layer.kind}
-    assert {"CELIF", "CUBA", "LIF", "READOUT", "SDNN"} <= set(kinds)
+    assert {"ALIF", "CELIF", "CUBA", "LIF", "READOUT", "SDNN"} <= set(kinds)
     assert kinds == KINDS
     for layer in kinds.values():
         found = process_for(layer.__new__(layer))  # only its class matters

@@ -3,11 +3,12 @@
 To add a kind, write its file and add one entry to :data:`KINDS`.
 """
 
+from training.neurons.alif import ALIF
 from training.neurons.celif import CELIF
 from training.neurons.kind import NeuronKind, NeuronParams
 from training.neurons.lif import LIF
 
-KINDS: dict[str, NeuronKind] = {kind.name: kind for kind in (CELIF, LIF)}
+KINDS: dict[str, NeuronKind] = {kind.name: kind for kind in (CELIF, LIF, ALIF)}
 """All kinds by the name that a user asks for them by."""
 
 __all__ = ["KINDS", "NeuronKind", "NeuronParams", "find"]
