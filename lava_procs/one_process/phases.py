@@ -126,8 +126,11 @@ class Protocol:
         self._serving = [actor for actor in actors if actor.served]
         self._spikes: list[Task] = []
 
-    def begin(self) -> None:
-        """Prepare for some steps."""
+    def begin(self, steps: int) -> None:
+        """Prepare for some steps, and tell the models that ask for it that they share a process."""
+        for actor in self.actors:
+            if hasattr(actor.model, "in_one_process"):
+                actor.model.in_one_process(steps)
         self._spikes = [actor.spike() for actor in self.actors]
         for actor in self.actors:
             actor.model.phase = Phase.SPK

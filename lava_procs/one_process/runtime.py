@@ -232,7 +232,7 @@ class InlineRuntime:
         protocol, request = self._protocol, 0
         self._broken = "its last run ended in the middle of a step"
         try:
-            protocol.begin()
+            protocol.begin(steps)
             for _ in range(steps):
                 request = protocol.step()
                 self.steps += 1

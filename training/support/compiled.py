@@ -110,8 +110,11 @@ def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
     return decorate
 
 
-def kernel() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a loop over :func:`parallel_range` with numba, or leave it as it is without numba."""
+def kernel(parallel: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a loop over :func:`parallel_range` with numba, or leave it as it is without numba.
+
+    Without ``parallel`` it uses no threads, and may be called in a forked process.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if not AVAILABLE:
@@ -122,7 +125,7 @@ def kernel() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         config.CACHE_DIR = str(folder)
         try:
             # If our folder cannot be written, numba must not cache in another, possibly stale, one.
-            return numba.njit(parallel=True, cache=_writable(folder), nogil=True)(function)
+            return numba.njit(parallel=parallel, cache=_writable(folder), nogil=True)(function)
         finally:
             config.CACHE_DIR = users
 
@@ -132,6 +135,11 @@ def kernel() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 def parallel_range() -> Any:
     """Return ``numba.prange``, or ``range`` without numba."""
     return _numba().prange if AVAILABLE else range
+
+
+def is_loaded() -> bool:
+    """Whether numba has been imported, which takes half a second."""
+    return _numba.cache_info().currsize > 0
 
 
 def threads() -> int:

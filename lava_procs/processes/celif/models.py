@@ -23,6 +23,10 @@ from export.steps import celif
 from lava_procs.processes.celif.process import CELIF
 from lava_procs.sampled import FIXED, FLOAT, FixedSums, FloatSums, SampledModel, model_of
 from training import dynamics
+from training.support import compiled
+
+STEPS_THAT_PAY_FOR_NUMBA = 20_000
+"""Importing numba takes as long as this many plain steps of a layer."""
 
 
 class AbstractCELIFModel(SampledModel):
@@ -98,6 +102,8 @@ class PyCELIFModelFloat(FloatSums, AbstractCELIFModel):
 class PyCELIFModelFixed(FixedSums, AbstractCELIFModel):
     """Computes in Loihi's integers, with 64 bits for intermediate results."""
 
+    compiles = False
+    compiled_step: Any = None
     v: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
     theta: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=STATE_BITS)
     s: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=1)
@@ -111,8 +117,24 @@ class PyCELIFModelFixed(FixedSums, AbstractCELIFModel):
             shift=self.fraction_bits - self.weight_exp,
             bias=self.bias_mant << self.bias_exp,
         )
+        self.compiled_step = None
+        if self.compiles:
+            from export.twin.one_step import CelifStep  # imports numba
+
+            self.compiled_step = CelifStep(self.v.size, self.p)
         return self.theta0_int
 
     def step(self, arrived: np.ndarray, k: int) -> tuple[Any, Any, Any]:
         state = celif.State(self.theta, self.v, self.s)
+        if self.compiled_step is not None:
+            return self.compiled_step(arrived, self.te_at(k), state)
         return celif.step(arrived.astype(np.int64), self.te_at(k), state, self.p)
+
+    def in_one_process(self, steps: int) -> None:
+        """Use the compiled step from the next sample on, if that saves time.
+
+        The inline runtime calls this before it runs ``steps`` steps. In Lava's own runtime every
+        process would have to import numba, which takes longer than most runs save.
+        """
+        pays = compiled.is_loaded() or steps >= STEPS_THAT_PAY_FOR_NUMBA
+        self.compiles = compiled.AVAILABLE and pays
