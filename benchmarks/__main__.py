@@ -25,6 +25,7 @@ from benchmarks.speed import (
     deployment,
     doors,
     growth,
+    inline_step,
     lava_step,
     parity,
     peak,
@@ -38,7 +39,7 @@ from training.kernels.pool import keep_freed_memory
 from training.support.atomic import atomic_file
 
 progress = Console(stderr=True, highlight=False)
-PARTS = ("doors", "products", "rivals", "peers", "memory", "deployment", "growth", "lava")
+PARTS = ("doors", "products", "rivals", "peers", "memory", "deployment", "growth", "lava", "inline")
 
 
 def _say(line: str) -> None:
@@ -124,6 +125,9 @@ def main(
         if "lava" in chosen:
             results["lava"] = lava_step.measure(small, 2 if quick else 7, _say)
             tables.show_lava_step(results["lava"], not quick)
+        if "inline" in chosen:
+            results["inline"] = inline_step.measure(1 if quick else 7, _say)
+            tables.show_inline_step(results["inline"], not quick)
     except parity.RedTest as error:
         tables.console.print(f"[bold red]nothing more is reported[/]: {error}")
         raise typer.Exit(2) from None

@@ -34,7 +34,7 @@ def _lava(
     for count in LAVA_SAMPLES:
         report(f"Lava: {count} sample(s) of {x.shape[2]} steps")
         began = time.perf_counter()
-        logits = run(path, x[:count], trace=False).logits
+        logits = run(path, x[:count], trace=False, runtime="lava").logits
         seconds.append(time.perf_counter() - began)
         if not np.array_equal(logits, expected[:count]):
             raise RedTest("Lava's logits differ from the twin's")

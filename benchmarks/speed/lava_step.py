@@ -71,7 +71,7 @@ def _write_stock(path: Path, shape: Workload) -> list[float]:
     return rates
 
 
-def _work() -> float:
+def work() -> float:
     """Seconds that this process and those that it started have computed so far."""
     import psutil
 
@@ -104,9 +104,9 @@ def _seconds_a_step(kind: str, path: str, shape: Workload) -> tuple[float, float
     config = Loihi2SimCfg(select_tag="fixed_pt")
     try:
         source.run(condition=RunSteps(num_steps=_WARM_UP), run_cfg=config)
-        began, worked = time.perf_counter(), _work()
+        began, worked = time.perf_counter(), work()
         source.run(condition=RunSteps(num_steps=steps), run_cfg=config)
-        return (time.perf_counter() - began) / steps, (_work() - worked) / steps
+        return (time.perf_counter() - began) / steps, (work() - worked) / steps
     finally:
         source.stop()
 

@@ -7,7 +7,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed import deployment, doors, lava_step, products, rivals, training_step
+from benchmarks.speed import (
+    deployment,
+    doors,
+    inline_step,
+    lava_step,
+    products,
+    rivals,
+    training_step,
+)
 from benchmarks.speed.workloads import Workload
 
 console = Console(highlight=False, soft_wrap=True)
@@ -209,3 +217,22 @@ def show_lava_step(result: dict[str, Any] | str, judged: bool) -> None:
         f"(target ≤ {lava_step.TARGET:g}; of the processors' time: "
         f"{result['work_times_lif']:.2f})  {verdict(result['passed'], judged)}"
     )
+
+
+def show_inline_step(result: dict[str, Any] | str, judged: bool) -> None:
+    """Lava in one process and in its own runtime."""
+    if isinstance(result, str):
+        console.print(f"Lava in one process: {result}")
+        return
+    seconds, times, passed = result["seconds"], result["times_as_fast"], result["passed"]
+    for what, target in (
+        ("step", inline_step.STEP_TARGET),
+        ("start", inline_step.START_TARGET),
+    ):
+        console.print(
+            f"Lava in one process, {inline_step.MODEL.name}, a {what}: "
+            f"{seconds[f'inline {what}'] * 1e3:.2f} ms, in Lava's own runtime "
+            f"{seconds[f'lava {what}'] * 1e3:.2f} ms, {times[what]:.1f} times as fast "
+            f"(target ≥ {target:g}); equal logits  {verdict(passed[f'inline {what}'], judged)}"
+        )
+    console.print(f"a step's time of all processors: {times['work']:.1f} times less")
