@@ -16,13 +16,11 @@ import numpy as np
 
 from celif.verification.float_run import Source
 from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
-from export.convert.convert import digests
-from export.convert.float_network import FloatNetwork, read_network
-from export.convert.from_blocks import read_blocks
+from export.convert.convert import digests, read
+from export.convert.float_network import FloatNetwork
 from export.convert.round import requantise
 from export.netx.synapses import FLATTEN
 from hw_tests.compare import Difference, compare
-from training import Network
 
 COMPARED = "checkpoint, quantised again ↔ file"
 
@@ -132,7 +130,7 @@ def quantise_again(source: Source, formats: FixedNetwork, x: np.ndarray) -> Fixe
 
 
 def _floats(source: Source, formats: FixedNetwork, x: np.ndarray) -> FloatNetwork:
-    return read_network(source) if isinstance(source, Network) else read_blocks(source, x)
+    return read(source, x)
 
 
 def check_same_shape(floats: FloatNetwork, fixed: FixedNetwork) -> None:

@@ -10,8 +10,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from export import QuantizedNetwork
+from export import ModelError, QuantizedNetwork
+from export.convert.choose import float_spikes
+from export.convert.convert import is_followed, read
+from export.convert.float_network import FloatLayer
 from export.convert.from_blocks import members
+from export.convert.from_module import clone_of
+from export.convert.own_forward import require_floats
+from export.model import geometry
+from export.qat.sources import ModuleLayers
 from training import Network
 from training.dynamics import Params
 from training.functional import WIDTH
@@ -58,8 +65,7 @@ def run_float(source: Source, x: np.ndarray) -> FloatTrace:
     so. The blocks of a plain list run in its order, and a quantisation-aware network with the
     floats that it holds, without their rounding.
     """
-    if isinstance(source, QuantizedNetwork):
-        source = source.net
+    source = float_source(source)
     if isinstance(source, Network) and source.config.context != "v*te":
         raise ValueError(
             f"network context: expected v*te, whose V and Θ are looked at here, got "
@@ -70,12 +76,52 @@ def run_float(source: Source, x: np.ndarray) -> FloatTrace:
     for module in modules:
         module.eval()
     try:
+        if isinstance(source, nn.Module) and is_followed(source):
+            return _run_followed(source, torch.as_tensor(x, dtype=torch.float32))
         if isinstance(source, Network):
             return _run_network(source, torch.as_tensor(x, dtype=source.te_table.dtype))
         return _run_blocks(source, torch.as_tensor(x, dtype=torch.float32))
     finally:
         for module, mode in modes:
             module.training = mode
+
+
+def float_source(source: Source) -> Source:
+    """Return the network that holds the floats: of a quantisation-aware one, its own."""
+    if isinstance(source, QuantizedNetwork):
+        return source.net.net if isinstance(source.net, ModuleLayers) else source.net
+    return source
+
+
+def _run_followed(net: nn.Module, x: torch.Tensor) -> FloatTrace:
+    """Run a module that is no chain of blocks, and the layers that its forward pass was read as."""
+    floats = read(net, x.numpy())
+    otherwise = None
+    try:
+        require_floats(clone_of(net), floats, x.numpy(), type(net).__name__)
+    except ModelError as error:
+        otherwise = str(error)
+    inputs = np.ascontiguousarray(x.flatten(1, -2).transpose(1, 2).numpy())
+    layers = []
+    for layer in floats.layers:
+        assert isinstance(layer, FloatLayer)
+        spikes = float_spikes(layer, inputs)
+        sums = geometry.sums(layer.weight, layer.geometry, inputs, torch.float32)
+        own = layer.weight_rec
+        rows = [
+            torch.from_numpy(np.repeat(each, sums.shape[2] // len(each), axis=0)).float()
+            for each in (layer.bias, layer.te)
+        ]
+        record = LayerRecord(
+            torch.from_numpy(sums).transpose(1, 2),
+            rows[0],
+            torch.from_numpy(spikes).transpose(1, 2),
+            None if own is None else torch.from_numpy(own).float(),
+        )
+        layers.append(_states(record, rows[1], Params(layer.alpha, layer.beta, layer.theta0)))
+        inputs = geometry.delayed(spikes, layer.output_delay)
+    logits = inputs.sum(1) if floats.readout is None else net(x).numpy()
+    return FloatTrace(logits, layers, otherwise)
 
 
 def _run_network(net: Network, x: torch.Tensor) -> FloatTrace:

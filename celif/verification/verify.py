@@ -13,11 +13,12 @@ from torch import nn
 
 from celif.verification.alarms import Alarm, alarms, input_alarm
 from celif.verification.file_check import COMPARED, Provenance, examine
-from celif.verification.float_run import Source
+from celif.verification.float_run import Source, float_source
 from celif.verification.gap import Gap, measure_gap
-from export import FixedNetwork, QuantizedNetwork, read_netx
-from export.convert.block_reader import is_convolution
+from export import FixedNetwork, read_netx
+from export.convert.convert import is_followed
 from export.convert.from_blocks import members
+from export.graph.blocks import is_convolution
 from hw_tests import ladder
 from hw_tests.backends import Backend
 from hw_tests.ladder import Result, climb
@@ -150,8 +151,10 @@ def verify(
     if not isinstance(net, nn.Module):
         net = list(net)  # to be gone through more than once
     samples = as_floats(fixed, values)
-    floats = net.net if isinstance(net, QuantizedNetwork) else net
-    if not isinstance(floats, Network):
+    floats = float_source(net)
+    if isinstance(floats, nn.Module) and is_followed(floats):
+        samples = samples.reshape(*np.shape(x)[:-1], -1)  # in the user's own shape
+    elif not isinstance(floats, Network):
         samples = as_images(fixed, floats, samples)
     source = examine(fixed, net, samples[:lava_samples], graded[:lava_samples])
     labels = None if y is None else np.asarray(y)
