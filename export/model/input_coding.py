@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,23 @@ class Encoding:
         """Lava's ``num_message_bits``: 0 for plain spikes, which any nonzero value is."""
         return 0 if self.range == (0, 1) else self.bits
 
+    def _warn_of_clipped(self, scaled: np.ndarray) -> None:
+        """Warn once, with their share, about values that the calibrated range cuts off."""
+        low, high = self.range
+        below, above = int((scaled < low).sum()), int((scaled > high).sum())
+        if not below + above or self.__dict__.get("_warned"):
+            return
+        object.__setattr__(self, "_warned", True)
+        ends = {f"below {low * self.scale:g}": below, f"above {high * self.scale:g}": above}
+        parts = [f"{n:,} {end}" for end, n in ends.items() if n]
+        unsigned = " (the calibration had no negative values)" if below and not self.signed else ""
+        warnings.warn(
+            f"input: {(below + above) / scaled.size:.2%} of the values lie outside the calibrated "
+            f"range and are cut off: {', '.join(parts)}{unsigned}; export with calibration samples "
+            "that are like these",
+            stacklevel=4,
+        )
+
     def encode(self, x: np.ndarray, steps: int) -> np.ndarray:
         """Graded spikes of ``x``; see :meth:`export.model.network.FixedNetwork.encode`."""
         x = np.asarray(x)
@@ -73,5 +91,7 @@ class Encoding:
                     f"got {x.shape[2]}"
                 )
             x = x[:, :, self.permutation]
-        graded = np.clip(np.rint(x / self.scale), low, high)
+        scaled = np.rint(x / self.scale)
+        self._warn_of_clipped(scaled)
+        graded = np.clip(scaled, low, high)
         return np.ascontiguousarray(graded.astype(np.int32))

@@ -102,6 +102,9 @@ class Session:
 
     def job(self, root: str, timeout: float | None, heartbeat: float | None) -> Job:
         """The run as a guard takes it, once its probes are there."""
+        for name, seconds in (("timeout", timeout), ("heartbeat", heartbeat)):
+            if seconds is not None and not seconds > 0:  # NaN neither is more nor ever passes
+                raise ValueError(f"{name}: expected seconds, more than 0, or None, got {seconds}")
         self.create_probes()
         if timeout is None:
             timeout = START_SECONDS + STEP_SECONDS * self.total * (self.last + 1)

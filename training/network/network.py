@@ -153,6 +153,9 @@ class Network(nn.Module):
     def _ordered(self, x: torch.Tensor) -> torch.Tensor:
         """Return the input in the order of steps in which the first layer sees it."""
         checks.sequence("Network input", x, self.in_features, self.steps, self._any_parameter.dtype)
+        # A NaN would silence neurons, as NaN ≥ Θ is false, and look like an input of zeros.
+        if not torch.isfinite(x).all():
+            raise ValueError("Network input: expected finite numbers, got NaN or infinity")
         order = self.config.permutation
         if order is None:
             return x

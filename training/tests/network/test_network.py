@@ -198,3 +198,12 @@ def test_autocast_is_refused_by_name(net, x):
 def test_integer_input_is_refused(net):
     with pytest.raises(ValueError, match=r"expected a floating tensor, got torch.int64; use x.f"):
         net(torch.zeros(1, 2, 20, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("watched", [False, True], ids=["fused", "layer-by-layer"])
+def test_input_that_is_no_number_is_refused(net, x, value, watched):
+    x[2, 1, 3] = value
+    net.watch = (lambda spikes: None) if watched else None
+    with pytest.raises(ValueError, match="Network input: expected finite numbers, got NaN"):
+        net(x)
