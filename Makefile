@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test check check-format check-lint check-types format bench experiments \
-    fidelity soak peer-tests wheel-test lock clean distclean
+    fidelity soak kill licences peer-tests wheel-test lock clean distclean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,8 +55,14 @@ fidelity: $(SETUP)  ## digits, five-fold: accuracy by bits of weights, of TE, of
 soak: $(SETUP)  ## random networks, a billion neuron steps: twin, step, oracle, training, Lava
 	$(BIN)/python -m benchmarks.soak.soak
 
+kill: $(SETUP)  ## kill writers at random moments, fill their disks: the former file stays whole
+	$(BIN)/python -m benchmarks.soak.kill
+
 peer-tests: $(SETUP)  ## Lava's own tests, run in one process and on our Network
 	$(BIN)/python -m benchmarks.peers.peer_tests
+
+licences: $(SETUP)  ## what is installed, and under which licence
+	@$(BIN)/python .ci/licences.py
 
 wheel-test: $(SETUP)  ## build the wheel and try it outside the repository
 	FULL=$(FULL) .ci/wheel-test

@@ -1,1 +1,3 @@
-"""Evidence of speed: celif beside its peers, in one run on one machine. Not part of the wheel."""
+"""Measurements: speed next to the peers, studies, and soaks. Not part of the wheel."""
+
+import training as training  # first: it sets OpenMP's wait policy before torch loads

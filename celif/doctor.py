@@ -89,6 +89,8 @@ def _software() -> Iterator[Check]:
 def _machine() -> Iterator[Check]:
     import torch
 
+    from training.support import compiled
+
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Check("machine", "cores", OK, f"{cores}")
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none; training uses cores"
@@ -113,6 +115,12 @@ def _machine() -> Iterator[Check]:
         enough = free >= least
         found = f"{free / _GB:.1f} GB free in {place}"
         yield Check("machine", name, OK if enough else NOTE, found, "" if enough else remedy)
+    problem = compiled.why_not_cached()
+    remedy = "kernels are compiled in every process: give the folder to yourself alone (chmod 700)"
+    found = problem or "kept in a private folder"
+    yield Check(
+        "machine", "compiled kernels", NOTE if problem else OK, found, remedy if problem else ""
+    )
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     enough = files == resource.RLIM_INFINITY or files >= _LEAST_FILES
     remedy = "Lava's networks open hundreds: ulimit -n 4096"

@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,28 @@ def _cache_folder() -> Path:
     return root / "celif" / "numba" / cache_key()
 
 
-def _writable(folder: Path) -> bool:
+def why_not_cached() -> str | None:
+    """Say why compiled kernels cannot be kept for the next process; None if they can.
+
+    Whoever can write to the cache can run code as its user, because the cache holds machine code.
+    Its folders are therefore created for their owner alone, and a folder that somebody else owns or
+    can write to is not used.
+    """
+    folder = _cache_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+        folder.parent.parent.parent.mkdir(parents=True, exist_ok=True)
+        for part in (folder.parent.parent, folder.parent, folder):
+            part.mkdir(mode=0o700, exist_ok=True)
+            found = part.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+                return f"{part}: expected a folder of the present user, found another's or a link"
+            if found.st_mode & 0o022:
+                if part == folder:
+                    return f"{part}: expected a private folder, found one that others can write to"
+                part.chmod(0o700)  # it may be older than this rule; what is below is checked next
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    return None if os.access(folder, os.W_OK) else f"{folder}: not writable"
 
 
 def jitable(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,13 +136,13 @@ def kernel(parallel: bool = True) -> Callable[[Callable[..., Any]], Callable[...
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if not AVAILABLE:
             return function
-        numba, folder = _numba(), _cache_folder()
+        numba, folder, cached = _numba(), _cache_folder(), why_not_cached() is None
         config: Any = numba.config
         users = config.CACHE_DIR
         config.CACHE_DIR = str(folder)
         try:
             # If our folder cannot be written, numba must not cache in another, possibly stale, one.
-            return numba.njit(parallel=parallel, cache=_writable(folder), nogil=True)(function)
+            return numba.njit(parallel=parallel, cache=cached, nogil=True)(function)
         finally:
             config.CACHE_DIR = users
 

@@ -12,6 +12,7 @@ from export import to_netx
 from training import checkpoint, tasks
 
 
+@pytest.mark.filterwarnings("ignore:input. .* outside the calibrated range:UserWarning")
 @pytest.mark.parametrize("factor", [1 / 255, 255.0], ids=["too-small", "too-large"])
 def test_wrongly_scaled_calibration_is_named_first_and_fails(
     factor: float, run_folder: Path, tmp_path: Path, end_of: Any

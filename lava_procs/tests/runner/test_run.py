@@ -265,3 +265,13 @@ def test_bad_arguments_are_refused_before_anything_starts(rng, tmp_path):
         run(net, np.zeros((1, 2, 6), int))
     with pytest.raises(NetxError, match="no such file"):
         run(tmp_path / "none.net", x)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), 0, -1])
+@pytest.mark.parametrize("name", ["timeout", "heartbeat"])
+@pytest.mark.parametrize("runtime", ["inline", "lava"])
+def test_time_that_never_comes_is_refused(rng, name, seconds, runtime):
+    net = random_network(rng, (3,), 4)
+    x = rng.integers(0, 16, (1, 2, 4))
+    with pytest.raises(ValueError, match=f"{name}: expected seconds, more than 0, or None, got"):
+        run(net, x, runtime=runtime, **{name: seconds})

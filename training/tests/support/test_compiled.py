@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +104,54 @@ def test_kernel_is_cached_where_the_user_keeps_caches_or_not_at_all(
     compiled.kernel()(double)(x)
     assert x.tolist() == [0, 2, 4]
     assert bool(list((root / "celif" / "numba").rglob("*double*.nbc"))) == writable
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """The folder in which kernels are kept, in an otherwise empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return compiled._cache_folder()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_cache_is_private_whatever_the_umask(cache):
+    before = os.umask(0)
+    try:
+        assert compiled.why_not_cached() is None
+    finally:
+        os.umask(before)
+    assert [mode(p) for p in (cache, cache.parent, cache.parent.parent)] == [0o700] * 3
+
+
+@pytest.mark.parametrize("bits", [0o770, 0o702])
+def test_cache_that_others_can_write_to_is_not_used(cache, bits):
+    cache.mkdir(parents=True)
+    cache.chmod(bits)
+    x = np.arange(3.0)
+    compiled.kernel()(double)(x)
+    assert x.tolist() == [0, 2, 4]
+    assert list(cache.iterdir()) == []
+    assert "found one that others can write to" in str(compiled.why_not_cached())
+
+
+def test_cache_behind_a_link_or_of_another_user_is_not_used(cache, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    cache.parent.mkdir(parents=True)
+    cache.symlink_to(elsewhere)
+    assert "found another's or a link" in str(compiled.why_not_cached())
+    cache.unlink()
+    assert compiled.why_not_cached() is None
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert "found another's or a link" in str(compiled.why_not_cached())
+
+
+def test_folder_above_the_cache_is_made_private(cache):
+    cache.parent.mkdir(parents=True)
+    cache.parent.parent.chmod(0o775)
+    assert compiled.why_not_cached() is None
+    assert mode(cache.parent.parent) == 0o700
