@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test check check-format check-lint check-types format bench experiments \
-    fidelity soak kill licences peer-tests wheel-test lock clean distclean
+    fidelity soak kill licences peer-tests matrix wheel-test lock clean distclean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -63,6 +63,9 @@ peer-tests: $(SETUP)  ## Lava's own tests, run in one process and on our Network
 
 licences: $(SETUP)  ## what is installed, and under which licence
 	@$(BIN)/python .ci/licences.py
+
+matrix:  ## the same exports and traces on every Python there is; docs/pythons.md
+	.ci/matrix docs/pythons.md
 
 wheel-test: $(SETUP)  ## build the wheel and try it outside the repository
 	FULL=$(FULL) .ci/wheel-test

@@ -43,8 +43,6 @@ EXCEPTIONS = {
     ("training/kernels/gpu.py", "triton"),  # which torch brings along on machines with a GPU
     ("training/tasks/bundled_digits.py", "sklearn"),
     ("training/tasks/events.py", "h5py"),  # the files of SHD and SSC
-    # Only to ask for one thread: a fork has no others, and export multiplies with torch.
-    ("lava_procs/runner/session.py", "torch"),
 }
 
 

@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Callable
 
-import torch
 from lava.magma.core.run_conditions import RunSteps
 
 from export import Trace
@@ -16,7 +15,7 @@ from lava_procs.one_process import InlineRuntime, inline
 from lava_procs.one_process.registry import root_log_as_it_is, unregister
 from lava_procs.one_process.watchdog import Watchdog
 from lava_procs.runner.guard import POLL, Failure
-from lava_procs.runner.session import Session
+from lava_procs.runner.session import Session, use_one_torch_thread
 from lava_procs.runner.supervise import LavaRunError, timed_out
 
 _numbers = itertools.count()
@@ -82,7 +81,7 @@ class ForkedInlineSession(Session):
 
     def simulate(self) -> None:
         """Build the network, feed it, run it: in the worker."""
-        torch.set_num_threads(1)  # as in Session.simulate
+        use_one_torch_thread()
         source, _ = self.build()
         try:
             with inline():

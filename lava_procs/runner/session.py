@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import torch
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.source import RingBuffer
@@ -189,9 +189,7 @@ class Session:
 
     def simulate(self) -> None:
         """Build the network, feed it, run it: in the worker."""
-        # A fork has none of torch's threads: reading a file with wide layers, which multiplies
-        # matrices to check their sums, would wait for them without end.
-        torch.set_num_threads(1)
+        use_one_torch_thread()
         source, _ = self.build()
         run_watched(source, self.total, self.run_cfg(), self.folder)
 
@@ -235,3 +233,12 @@ def check_precision(precision: str) -> None:
     """Refuse an arithmetic that there is not."""
     if precision not in TAGS:
         raise ValueError(f"precision: expected 'fixed' or 'float', got {precision!r}")
+
+
+def use_one_torch_thread() -> None:
+    """Keep torch, if it is imported, from waiting for threads that a fork does not have.
+
+    Reading a file with wide layers multiplies matrices to check their sums.
+    """
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
