@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from typer.core import TyperGroup
 
 from celif import console as console
 from celif import exits
+from celif.config import read_config, require_options
 
 COMMANDS = {
     "demo": "Train, export, run in Lava and verify a small network, in about a minute.",
@@ -88,12 +90,26 @@ def version() -> str:
 
 @app.callback()
 def options(
+    context: typer.Context,
     show_version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="CELIF_CONFIG",
+            help="TOML or JSON file with options, a section for each command.",
+        ),
+    ] = None,
 ) -> None:
     """Take a CE-LIF network from PyTorch to Intel's Loihi 2, through Lava."""
+    if config is None:
+        return
+    context.default_map = read_config(config, COMMANDS)
+    name = str(context.invoked_subcommand)
+    known = {str(parameter.name) for parameter in load(name).params}
+    require_options(name, context.default_map.get(name, {}), known)
 
 
 def main() -> None:

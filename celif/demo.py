@@ -68,7 +68,7 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> DemoResult:
     say(f"[bold]1. Train[/] on {len(task.train)} digits, one pixel a step, {task.steps} steps")
     net = trainer.start(task, HIDDEN, recipe, dropout=DROPOUT)
     with console.training_bar() as bar:
-        training = trainer.Trainer(net, task, recipe, out / "training", bar)
+        training = trainer.Trainer(net, task, recipe, out / "training", bar, overwrite=True)
         net = training.run()
     done("train")
 

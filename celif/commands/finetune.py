@@ -58,6 +58,7 @@ def finetune(
     The forward pass computes with the integers of the exported file. Their formats are chosen once,
     as celif export chooses them, and celif export keeps them.
     """
+    from celif.commands.train_job import told_how_to_continue
     from celif.data import load_task
     from export import quantize
     from training import checkpoint, tasks, trainer
@@ -90,7 +91,8 @@ def finetune(
         training = trainer.Trainer(aware, learnt, recipe, out, bar)
         if resume and training.resume():
             console.note(f"resumed after epoch {len(training.history)}")
-        training.run()
+        with told_how_to_continue(f"celif finetune {source} --out {out} --resume"):
+            training.run()
     validation = training.history[-1]["validation"]
     console.say(
         f"validation: float {before['float']:.2%}, in integers {before['without']:.2%} without "

@@ -161,7 +161,8 @@ def train(
         bool,
         typer.Option(
             "--resume",
-            help="Continue from the last checkpoint in --out, with the run's own options.",
+            help="Continue from the last checkpoint in --out, with the run's own options; a larger "
+            "--epochs makes the run longer.",
             rich_help_panel=_RUN,
         ),
     ] = False,

@@ -8,6 +8,8 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -192,9 +194,20 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
             console.note(f"resumed after epoch {len(training.history)}{step}")
         elif job.resume and first:
             console.note(f"{job.out}: no checkpoint to continue from, so this is a new run")
-        net = training.run()
+        with told_how_to_continue(f"celif train --out {job.out} --resume"):
+            net = training.run()
     if first:
         _tell(job, net.num_parameters, training)
+
+
+@contextmanager
+def told_how_to_continue(command: str) -> Iterator[None]:
+    """Say on Ctrl-C how to continue the run; typer makes the exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.fail(f"interrupted; continue from the last checkpoint with: {command}")
+        raise
 
 
 def _tell(job: TrainJob, parameters: int, training: trainer.Trainer[Any]) -> None:

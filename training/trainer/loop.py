@@ -58,6 +58,8 @@ class Trainer(Generic[Net]):
         Write the metrics for TensorBoard, too.
     origin
         Where the first weights come from, if not from the recipe's seed; recorded with the run.
+    overwrite
+        Start again in a folder that holds a run; by default that is an error.
 
     Examples
     --------
@@ -79,10 +81,11 @@ class Trainer(Generic[Net]):
         save_steps: int | None = None,
         tensorboard: bool = False,
         origin: str | None = None,
+        overwrite: bool = False,
     ) -> None:
         require_fit(net, task)
         openmp.warn_if_late()
-        self.origin = origin
+        self.origin, self._overwrite = origin, overwrite
         self.net, self.task, self.recipe, self.report = net, task, recipe, report
         self.save_minutes, self.save_steps, self.tensorboard = save_minutes, save_steps, tensorboard
         self.folder, self.group = RunFolder(out), Group()
@@ -189,6 +192,12 @@ class Trainer(Generic[Net]):
 
     def run(self) -> Net:
         """Train to the end; return the network, or its average, in evaluation mode."""
+        started = self._resumed or bool(self.history) or self.tally.step > 0
+        if not started and not self._overwrite and self.folder.last.exists():
+            raise FileExistsError(
+                f"{self.out}: holds a run already; call resume() to continue it, choose another "
+                "folder, or pass overwrite=True"
+            )
         if self.group.rank == 0 and not self.finished:
             self.folder.begin(self.about(), self._resumed)
             if self.tensorboard:

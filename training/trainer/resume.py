@@ -29,13 +29,16 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
         )
     theirs = {name: content.get(name) for name in ours}
     # A file of an earlier version knows fewer options: those it does not name had their defaults.
-    theirs["recipe"] = asdict(_recipe(path, content.get("recipe")))
+    recipe = asdict(_recipe(path, content.get("recipe")))
     if content["kind"] == kind in checkpoint.BUILDERS:
         with torch.random.fork_rng(devices=[]):
             try:
                 theirs["network"] = checkpoint.plain_config(checkpoint.build(content))
             except CheckpointError as error:
                 raise CheckpointError(f"{path}: {error}") from None
+    # A run may be made longer: its schedule is then stretched over the new number of epochs.
+    recipe["epochs"] = max(recipe["epochs"], ours["recipe"]["epochs"])
+    theirs["recipe"] = recipe
     for name in ("network", "task", "recipe"):
         if theirs[name] != ours[name]:
             raise ValueError(
