@@ -211,7 +211,8 @@ def test_presets_are_the_papers():
     adding = presets.get("adding-800")
     assert (adding.hidden, adding.network) == ((64, 256, 256), {})
     for name in presets.NAMES:
-        assert "mnist" in name or tasks.load(presets.get(name).task).steps > 0
+        needs_files = "mnist" in name or name == "shd"
+        assert needs_files or tasks.load(presets.get(name).task).steps > 0
     for name in ("mnist", "copy-1", "adding-0"):
         with pytest.raises(ValueError, match=rf"preset: expected a task, .* got '{name}'"):
             presets.get(name)
