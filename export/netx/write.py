@@ -22,17 +22,28 @@ from training.support.atomic import atomic_file
 
 
 def write_netx(network: FixedNetwork, path: str | os.PathLike[str]) -> None:
-    """Write ``network``; a reader sees the old file or the whole new one, never a half."""
-    with atomic_file(path) as draft, h5py.File(draft, "w") as f:
-        _write_celif_group(f.create_group("celif"), network)
-        store = table_store(f, network.layers)
-        places = (f.create_group(f"layer/{i}") for i in itertools.count())
-        before: Layer | None = None
-        for layer in network.all_layers:
-            if before is not None and before.positions > 1 and layer.geometry is None:
-                write_flatten(next(places), before)
-            write_layer(next(places), layer, store)
-            before = layer
+    """Write ``network``; a reader sees the old file or the whole new one, never a part.
+
+    The file is built in memory and written once: HDF5 cannot be trusted to survive a full disk.
+    """
+    with h5py.File("memory", "w", driver="core", backing_store=False) as f:
+        _write_network(f, network)
+        f.flush()
+        image = f.id.get_file_image()
+    with atomic_file(path) as draft:
+        draft.write_bytes(image)
+
+
+def _write_network(f: h5py.File, network: FixedNetwork) -> None:
+    _write_celif_group(f.create_group("celif"), network)
+    store = table_store(f, network.layers)
+    places = (f.create_group(f"layer/{i}") for i in itertools.count())
+    before: Layer | None = None
+    for layer in network.all_layers:
+        if before is not None and before.positions > 1 and layer.geometry is None:
+            write_flatten(next(places), before)
+        write_layer(next(places), layer, store)
+        before = layer
 
 
 def _write_celif_group(group: h5py.Group, network: FixedNetwork) -> None:

@@ -63,9 +63,7 @@ class Trainer(Generic[Net]):
 
     Examples
     --------
-    >>> recipe = Recipe(epochs=5)
     >>> run = Trainer(start(task, (64, 88), recipe), task, recipe, "runs/mine")
-    >>> run.resume()  # continues an interrupted run
     >>> net = run.run()
     """
 
@@ -103,8 +101,8 @@ class Trainer(Generic[Net]):
             torch.manual_seed(recipe.seed + self.group.rank * SEED_STRIDE)
         self.average = Average(net, recipe.average) if recipe.average else None
         self.history: list[Epoch] = []
-        self.tally, self._resumed = Tally(), False
-        self._timer, self._saved = StepTimer(), time.monotonic()
+        self.tally, self._resumed, self._saved = Tally(), False, time.monotonic()
+        self._timer = StepTimer()
         self._board: TensorBoard | None = None
 
     @property
