@@ -1,6 +1,9 @@
 """What goes wrong inside inline() is named, leaves nothing behind, and the next run works."""
 
+import asyncio
+import concurrent.futures
 import io
+import multiprocessing
 import os
 import pdb
 import signal
@@ -218,3 +221,16 @@ def test_breakpoint_in_a_model_works(monkeypatch):
     assert total_of(4, act=at(2, lambda: breakpoint())) == 10
     assert "('at step', 2)" in said.getvalue()
     assert "run_spk" in said.getvalue()
+
+
+def test_spawned_process_runs_inline():
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        assert pool.submit(total_of, 4).result() == 10
+
+
+def test_event_loop_like_a_notebooks_runs_inline():
+    async def cell():
+        return total_of(4)
+
+    assert asyncio.run(cell()) == 10
