@@ -23,8 +23,12 @@ from lava_procs.one_process.external import ExternalChannel
 from lava_procs.one_process.order import along_the_wires
 from lava_procs.one_process.phases import STOP, Actor, Protocol
 from lava_procs.one_process.scheduler import Cancelled, Scheduler
-from lava_procs.one_process.watchdog import Watchdog
+from lava_procs.one_process.watchdog import Watchdog, raise_in_thread
 from lava_procs.runner.supervise import LavaRunError, LavaTimeoutError
+
+_POLL = 0.2
+_PATIENCE = 5.0
+"""Seconds that a step may take once the network is to stop."""
 
 _MOMENT = 0.02
 """Seconds in which the threads of Lava's own ports deliver a message."""
@@ -149,12 +153,9 @@ class InlineRuntime:
     def stop(self) -> None:
         """End everything; a later run starts from the beginning."""
         self._pausing = self._scheduler.cancelled = True
-        if threading.current_thread() is not self._thread:
-            try:
-                self._settle()
-            finally:
-                self._release()
-        else:
+        try:
+            self._settle(patience=_PATIENCE)
+        finally:
             self._release()
 
     def get_var(self, var_id: int, idx: Any = None) -> np.ndarray:
@@ -203,13 +204,20 @@ class InlineRuntime:
                 "pause it first"
             )
 
-    def _settle(self) -> None:
-        """Wait for the thread of a run that did not block, and raise what it raised."""
+    def _settle(self, patience: float = float("inf")) -> None:
+        """Wait for the thread of a run that did not block, and raise what it raised.
+
+        A step that takes longer than ``patience`` seconds is interrupted.
+        """
         thread = self._thread
         if thread is None or threading.current_thread() is thread:
             return
+        deadline = time.monotonic() + patience
         while thread.is_alive():
-            thread.join(0.2)
+            thread.join(_POLL)
+            if time.monotonic() > deadline and thread.ident is not None:
+                raise_in_thread(thread.ident, Cancelled)
+                deadline = time.monotonic() + 1
         self._thread = None
         failure, self._failure = self._failure, None
         if failure is not None:

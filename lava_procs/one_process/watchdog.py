@@ -84,16 +84,23 @@ class Watchdog:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._lock:
-            self._ended.set()
-            if self._kind and not self._signals:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._target), None)
+        try:
+            self._call_off()
+        except self._overdue:  # it came just now, too late for a body that has ended
+            self._call_off()
         self._thread.join()
         if self._signals:
             _in_main.remove(self)
-            signal.signal(_SIGNAL, self._before)  # type: ignore[arg-type]
+            before = signal.SIG_DFL if self._before is None else self._before
+            signal.signal(_SIGNAL, before)  # type: ignore[arg-type]
         if self._kind and kind is not None and issubclass(kind, self._overdue):
             raise self._error(self._kind, self._doing) from None
+
+    def _call_off(self) -> None:
+        with self._lock:
+            self._ended.set()
+            if self._kind and not self._signals:
+                raise_in_thread(self._target, None)
 
     def _watch(self) -> None:
         start = beat = time.monotonic()
@@ -121,8 +128,13 @@ class Watchdog:
             if self._signals:
                 signal.pthread_kill(self._target, _SIGNAL)  # type: ignore[arg-type]
             else:
-                target = ctypes.c_ulong(self._target)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(self._overdue))
+                raise_in_thread(self._target, self._overdue)
+
+
+def raise_in_thread(thread: int, error: type[BaseException] | None) -> None:
+    """Raise ``error`` in a thread, between two instructions of Python; None takes it back."""
+    given = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)
 
 
 def _bark(number: int, frame: FrameType | None) -> None:

@@ -17,6 +17,7 @@ from lava.magma.core.run_conditions import RunContinuous, RunSteps
 from lava.magma.core.run_configs import Loihi2SimCfg
 
 from lava_procs import LavaDeadlockError, LavaInlineError, LavaRunError, LavaTimeoutError, inline
+from lava_procs.one_process import runtime
 from lava_procs.tests.inline.toys.process import Adder, Counter, Drifter, Echo, Reader
 
 CFG = Loihi2SimCfg()
@@ -154,6 +155,15 @@ def test_endless_model_in_another_thread_ends_with_the_timeout():
     thread.join()
     assert "counter (Counter, PyCounterModel) was running" in errors[0]
     assert "in endless" in errors[0]
+
+
+def test_endless_model_aside_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(runtime, "_PATIENCE", 0.3)
+    counter, _ = counted(act=at(2, endless))
+    with inline():
+        counter.run(condition=RunContinuous(), run_cfg=CFG)
+    counter.stop()
+    assert not any(thread.name == "Lava" for thread in threading.enumerate())
 
 
 def test_interrupt_ends_the_run_and_leaves_the_model_by_its_finally():
