@@ -56,7 +56,7 @@ class Watchdog:
     ):
         self._timeout, self._error, self._who = timeout, error, who
         self._heartbeat, self._done = heartbeat, done
-        self._overdue = type("Overdue", (BaseException,), {})
+        self._overdue: type[BaseException] = type("Overdue", (BaseException,), {})
         self._kind = self._doing = ""
         self._ended = threading.Event()
         self._lock = threading.Lock()
