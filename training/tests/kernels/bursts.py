@@ -100,7 +100,7 @@ def with_dropout(out: Path, saves: int | None = None) -> None:
         save()
         done += 1
 
-    run._save = save_or_end
+    run._save = save_or_end  # type: ignore[method-assign]
     run.run()
 
 
