@@ -22,7 +22,7 @@ from export.convert.exponents import RULES, Proposals
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import BEST, Choice, Formats
 from export.convert.fraction_bits import Given
-from export.convert.round import integer_layer, integer_readout
+from export.convert.round import integer_layer, integer_readout, require_relays
 from export.model import geometry
 from export.model.input_coding import Encoding
 from export.model.layer import SpikingLayer
@@ -136,7 +136,9 @@ class _Builder:
     def _layer(self, i: int, plan: dict[Hashable, Any], bits: int) -> LeakyLayer:
         values = self.net.layers[i]
         assert isinstance(values, FloatLayer)
-        return integer_layer(values, self.proposals.layer_format(i, plan, bits))
+        layer = integer_layer(values, self.proposals.layer_format(i, plan, bits))
+        require_relays(values, layer)
+        return layer
 
     def _network(self, layers: list[Any], plan: dict[Hashable, Any]) -> FixedNetwork:
         readout, asked = None, self.proposals.asked[-1]

@@ -51,6 +51,8 @@ class FloatLayer:
     geometry: Geometry | None = None
     weight_rec: np.ndarray | None = None
     delay: np.ndarray | None = None
+    relays: int = 0
+    """How many of the last neurons only pass on spikes, see :mod:`export.graph.lower`."""
     input_scale: float = 1.0
     """The value of one unit of an input: 1 for spikes, less for graded ones."""
 

@@ -9,7 +9,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from export.convert.float_network import FloatLayer, FloatNetwork, finite_tensors, float64
+from export.convert.float_network import (
+    FloatLayer,
+    FloatNetwork,
+    finite_tensors,
+    float64,
+    layer_kind,
+)
 from export.graph import record
 from export.graph.blocks import is_block, is_flatten, synapses_of
 from export.graph.lower import Chain, lower
@@ -60,7 +66,7 @@ def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
     """The values of a chain's layers in float64, and the parameters of ``net``."""
     layers = []
     for i, layer in enumerate(chain.layers):
-        alpha, beta, theta0 = layer.params
+        alpha, beta, theta0, gamma = layer.params
         own, turns = layer.weight_rec, layer.turns
         layers.append(
             FloatLayer(
@@ -75,6 +81,9 @@ def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
                 alpha=alpha,
                 beta=beta,
                 theta0=theta0,
+                gamma=gamma,
+                kind=layer_kind(layer.kind),
+                relays=layer.relays,
                 lag=i + 1,
                 delay_shift=False,
                 delay=layer.delay,

@@ -105,6 +105,17 @@ def integer_layer(values: FloatLayer, form: LayerFormat) -> LeakyLayer:
     )
 
 
+def require_relays(values: FloatLayer, layer: LeakyLayer) -> None:
+    """Raise ModelError unless the relays of a layer fire whenever their one input does."""
+    if values.relays:
+        own = layer.weight[-values.relays :].max(1) >> layer.sum_right_shift
+        least = int((own << layer.shift[-values.relays :]).min())
+        if not 0 < layer.theta0_int <= least:
+            expected = f"relays with weights of at least Θ0 = {layer.theta0_int}"
+            remedy = 'use rule="max" or more weight bits'
+            raise ModelError.about(layer.name, "weight", expected, least, remedy)
+
+
 def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
     """Integers of a network's present values, in the formats that ``formats`` has."""
     net = net.with_input_scale(formats.encoding.scale)

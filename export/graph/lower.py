@@ -21,6 +21,9 @@ from export.graph.record import Recording
 from export.graph.values import Source, Term, Value
 from export.model.geometry import Geometry
 
+RELAYING = ("celif", "lif")
+"""Kinds of neurons that can be relays: without TE, their threshold stays where it is."""
+
 RELAY_MARGIN = 1.25
 """A relay's weight is at least this times Θ0, so that rounding leaves it above Θ0."""
 
@@ -36,7 +39,8 @@ class ChainLayer:
     te: torch.Tensor
     turns: torch.Tensor | None
     table: int
-    params: tuple[float, float, float]
+    kind: str
+    params: tuple[float, float, float, float]
     width: float
     weight_rec: torch.Tensor | None
     delay: np.ndarray | None
@@ -123,11 +127,16 @@ def _layer(
                 f"network forward: {names}: expected vectors where the outputs of several layers "
                 f"meet, got images from {source.name}; flatten them, or use a chain of blocks"
             )
-    alike = {(s.params, s.width) for s in members}
+    alike = {(s.kind, s.params, s.width) for s in members}
     if len(alike) > 1:
         raise ModelError(
-            f"network forward: {names}: expected the same α, β and Θ0, because these layers stand "
-            f"side by side in the file, got {sorted(alike)}"
+            f"network forward: {names}: expected neurons with the same constants (kind, α, β, Θ0, "
+            f"γ), because these layers stand side by side in the file, got {sorted(alike)}"
+        )
+    if relayed and first.kind not in RELAYING:
+        raise ModelError(
+            f"network forward: {names}: expected neurons of kind {' or '.join(RELAYING)}, because "
+            f"spikes of {', '.join(s.name for s in relayed)} have to pass, got {first.kind}"
         )
     theta0 = first.params[2]
     if relayed and theta0 <= 0:
@@ -164,6 +173,7 @@ def _layer(
         te=torch.cat([*(_te(s, steps) for s in members), first.te.new_zeros(relays, steps)]),
         turns=None,
         table=1 + number,
+        kind=first.kind,
         params=first.params,
         width=first.width,
         weight_rec=_feedback(members, relays),
@@ -202,6 +212,7 @@ def _plain(source: Source, steps: int) -> ChainLayer:
         te=_te(source, steps),
         turns=None if source.turns is None else source.turns[: source.rows],
         table=-source.te_key,
+        kind=source.kind,
         params=source.params,
         width=source.width,
         weight_rec=source.weight_rec,
@@ -240,7 +251,12 @@ def _delays(members: list[Source], relays: int) -> np.ndarray | None:
 
 def _readout(output: Value, before: list[Source]) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Weight and bias of the classifier, or None for the spikes of the last layer themselves."""
-    samples, axes = len(output.index), output.index.ndim
+    if not output.rate and any(term.weight is not None for term in output.terms.values()):
+        raise ModelError(
+            "network forward: expected logits that are means over time, or the spikes of the last "
+            "layer, got a value for every step; take the mean over time"
+        )
+    samples = len(output.index)
     count = output.neurons * samples * (1 if output.rate else output.steps)
     if output.index.numel() != count or not torch.equal(
         output.index.flatten(), torch.arange(count)
@@ -255,8 +271,8 @@ def _readout(output: Value, before: list[Source]) -> tuple[torch.Tensor, torch.T
         return None
     if not output.rate:
         raise ModelError(
-            f"network forward: expected logits that are means over time, or the spikes of the last "
-            f"layer, got {axes} axes with a value for every step; take the mean over time"
+            "network forward: expected the spikes of the last layer alone, or logits that are "
+            "means over time, got spikes of several layers"
         )
     columns = output.matrices()
     parts = [

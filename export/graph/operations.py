@@ -185,7 +185,8 @@ def reduce_time(x: Value, dim: Any = None, keepdim: bool = False, *, mean: bool)
         dim = dim[0]
     sample, neuron, step = (each.movedim(dim, -1) for each in x.places)
     alike = (sample == sample[..., :1]).all() and (neuron == neuron[..., :1]).all()
-    if x.rate or not alike or not bool((step == torch.arange(x.steps)).all()):
+    steps = torch.arange(x.steps).expand(*step.shape[:-1], -1)
+    if x.rate or not alike or not torch.equal(step, steps):
         raise NotAffineError("a sum over something else than all steps in their order")
     index = (sample * x.neurons + neuron)[..., 0]
     factor = 1.0 if mean else float(x.steps)

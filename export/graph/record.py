@@ -129,6 +129,10 @@ class _Recorder(TorchFunctionMode):
                 value = self.evaluate(func, name, args, kwargs)
             except NotAffineError as error:
                 value = f"{error} ({name} in {self.where})"
+            except ModelError:
+                raise
+            except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
+                value = f"a call that is not understood: {error} ({name} in {self.where})"
         self.store(result, value)
         return result
 
@@ -176,7 +180,7 @@ class _Recorder(TorchFunctionMode):
         bias: torch.Tensor | None = None, weight_rec: torch.Tensor | None = None,
     ) -> Value:  # fmt: skip
         """A call of :func:`training.functional.celif`."""
-        return self.layer(current, te, (alpha, beta, theta0), width, bias, weight_rec)
+        return self.layer(current, te, (alpha, beta, theta0, 0.0), width, bias, weight_rec)
 
     def layers(
         self, x: Value, weights: Any, biases: Any, te: torch.Tensor, alpha: float = 0.5,
@@ -190,7 +194,7 @@ class _Recorder(TorchFunctionMode):
         own = weights_rec or [None] * len(weights)
         for weight, bias, recurrent in zip(weights, biases, own, strict=True):
             current = product(x, weight, None, 1)
-            p = (alpha, beta, theta0)
+            p = (alpha, beta, theta0, 0.0)
             x = self.layer(current, te, p, width, bias, recurrent)
         if not counts:
             return x
@@ -200,7 +204,7 @@ class _Recorder(TorchFunctionMode):
         self,
         current: Value,
         te: torch.Tensor,
-        params: tuple[float, float, float],
+        params: tuple[float, float, float, float],
         width: float,
         bias: torch.Tensor | None,
         weight_rec: torch.Tensor | None = None,
@@ -302,13 +306,11 @@ class _Recorder(TorchFunctionMode):
         self, neuron: Neuron, value: Value, weight_rec: torch.Tensor | None = None, **options: Any
     ) -> Value:
         """The spikes of neurons that receive ``value``."""
-        if neuron.kind.name != "celif":
-            raise NotAffineError(f"{neuron.kind.name} neurons")
         turns = neuron.te.turns() if isinstance(neuron.te, Cosine) else None
-        p = (neuron.alpha, neuron.beta, neuron.theta0)
+        p = (neuron.alpha, neuron.beta, neuron.theta0, neuron.gamma)
         return self.layer(
-            value, neuron.te_table, p, neuron.width, neuron.bias, weight_rec,
-            te_key=neuron.te, turns=turns, **options,
+            value, neuron.te_table.to(value.bias), p, neuron.width, neuron.bias, weight_rec,
+            te_key=neuron.te, turns=turns, kind=neuron.kind.name, **options,
         )  # fmt: skip
 
 

@@ -45,8 +45,10 @@ class Source:
     """(row, step)."""
     te_key: int = 0
     turns: torch.Tensor | None = None
-    params: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """α, β and Θ0."""
+    kind: str = "celif"
+    """The kind of the neurons, as training calls it."""
+    params: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    """α, β, Θ0 and γ."""
     width: float = 0.0
     weight_rec: torch.Tensor | None = None
     delay: np.ndarray | None = None

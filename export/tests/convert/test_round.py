@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,3 +179,11 @@ def test_readout_fits_its_register_and_uses_it(seed, size, bias_size, bits, step
         or np.abs(rows).max() > limit
         or worst * steps > loihi2.READOUT_MAX
     )
+
+
+def test_relays_below_their_threshold_are_refused(rng):
+    values = float_layer(rng, weight=np.eye(4, 3)[::-1] * 0.4, relays=2)
+    layer = integer_layer(values, layer_format(values, 10))
+    quantization.require_relays(values, layer)
+    with pytest.raises(ModelError, match="expected relays with weights of at least Θ0 = 307, got"):
+        quantization.require_relays(values, replace(layer, weight=layer.weight // 8))

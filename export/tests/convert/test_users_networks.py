@@ -244,3 +244,101 @@ def test_what_a_file_cannot_hold_is_refused_by_name(build, message, tmp_path):
     x = (torch.rand(8, INPUTS, STEPS) < 0.4).float()
     with pytest.raises(ModelError, match=message):
         to_netx(build(), tmp_path / "net.net", calibration=x)
+
+
+@pytest.mark.parametrize("kind", ["lif", "alif"])
+def test_neurons_of_other_kinds_are_followed(kind, tmp_path):
+    class Other(Base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = Synapses(INPUTS, WIDTH, kind=kind)
+            self.b = Synapses(WIDTH, WIDTH, 5.0, kind=kind)
+
+        def forward(self, x):
+            return self.readout(self.b(self.a(x)).mean(-1))
+
+    net, x = made(Other)
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    fixed = read_netx(tmp_path / "net.net")
+    assert {layer.kind for layer in fixed.layers} == {kind.upper()}
+    found = simulate(fixed, x.numpy()).logits * 2.0**-fixed.readout.weight_exp / STEPS
+    with torch.no_grad():
+        np.testing.assert_allclose(found, net.eval()(x).numpy(), atol=0.1)
+
+
+def test_relays_fire_at_the_steps_of_their_source(tmp_path):
+    net, x = made(Residual)
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    first, second = simulate(tmp_path / "net.net", x.numpy(), trace=True).spikes
+    np.testing.assert_array_equal(second[:, WIDTH:], first)
+    assert first.any()
+
+
+@pytest.mark.parametrize("bits", [2, 3])
+def test_relays_survive_few_bits(bits, tmp_path):
+    net, x = made(Residual)
+    with torch.no_grad():
+        net.b.linear.weight[0, 0] = 40.0  # beside which 1.25·Θ0 is little
+        net.b.linear.weight[1:] *= 0.01
+    to_netx(net, tmp_path / "net.net", calibration=x, weight_bits=bits)
+    first, second = simulate(tmp_path / "net.net", x.numpy(), trace=True).spikes
+    np.testing.assert_array_equal(second[:, WIDTH:], first)
+
+
+def test_graded_input_beyond_the_first_layer_is_refused(tmp_path):
+    net, _ = made(ResidualCurrent)
+    graded = torch.rand(8, INPUTS, STEPS, generator=torch.Generator().manual_seed(2))
+    with pytest.raises(ModelError, match="expected spikes, 0 or 1, as input, because it reaches"):
+        to_netx(net, tmp_path / "net.net", calibration=graded)
+
+
+UNEXPRESSED = {
+    "relu": (lambda self, x: self.readout(torch.relu(self.a(x)).mean(-1)), "relu in Bad"),
+    "product": (
+        lambda self, x: self.readout((self.a(x) * self.a(x)).mean(-1)),
+        r"a product of two sums of spikes \(mul in Bad\)",
+    ),
+    "last-step": (lambda self, x: self.readout(self.a(x)[..., -1]), "expected"),
+    "every-step": (
+        lambda self, x: self.readout(self.a(x).transpose(1, 2)),
+        "expected logits that are means over time",
+    ),
+    "half-the-steps": (
+        lambda self, x: self.readout(self.a(x)[..., :10].mean(-1)),
+        "a sum over something else than all steps",
+    ),
+    "batch-statistics": (
+        lambda self, x: self.readout((self.a(x) - self.a(x).mean(0, True)).mean(-1)),
+        "a sum over something else than all steps",
+    ),
+    "set-item": (lambda self, x: self.written(x), "__setitem__ in Bad"),
+    "two-outputs": (lambda self, x: (self.a(x), x), "expected one tensor from Bad"),
+}
+
+
+@pytest.mark.parametrize(("forward", "message"), UNEXPRESSED.values(), ids=UNEXPRESSED)
+def test_operation_that_no_file_holds_is_named(forward, message, tmp_path):
+    class Bad(Base):
+        def written(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.a(x)
+            h[:, 0] = 0
+            return self.readout(h.mean(-1))
+
+    Bad.forward = forward
+    torch.manual_seed(5)
+    x = (torch.rand(8, INPUTS, STEPS) < 0.4).float()
+    with pytest.raises(ModelError, match=message):
+        to_netx(Bad(), tmp_path / "net.net", calibration=x)
+
+
+def test_branch_on_the_data_is_noticed(tmp_path):
+    class Choosing(Base):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.a(x)
+            return self.readout(h.mean(-1) if x.sum() > 250 else self.b(h).mean(-1))
+
+    torch.manual_seed(5)
+    x = torch.cat([torch.ones(4, INPUTS, STEPS), torch.zeros(12, INPUTS, STEPS)])
+    x[4:, :, ::5] = 1
+    with pytest.raises(ModelError, match=r"Choosing\.forward computes another network"):
+        to_netx(Choosing(), tmp_path / "net.net", calibration=x.flip(0))
