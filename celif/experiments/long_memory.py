@@ -173,7 +173,7 @@ def _claims(problem: Problem, found: LengthRuns, quick: bool) -> list[Claim]:
     claims = []
     if last is not None and not found.how_far("CE-LIF"):  # decided at the end, not when it is met
         claims.append(Claim(f"T = {steps}: CE-LIF's loss comes below {limit:.3g}", last < limit))
-    if found.common:
+    if found.common and not any(found.how_far(name) for name in found.runs):
         losses = {name: found.loss(name, found.common - 1) or 0.0 for name in found.runs}
         claims.append(
             Claim(
