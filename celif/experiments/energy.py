@@ -217,7 +217,7 @@ def _figure(
     left.bar_label(bars, fmt="%.1f", fontsize=8, padding=1)
     for at, nj in zip(place, PAPER.values(), strict=True):
         left.text(
-            at - 0.2, nj * 0.86, f"{nj:.0f}", ha="center", va="top", fontsize=7, color="black"
+            at - 0.2, nj * 0.86, f"{nj:.1f}", ha="center", va="top", fontsize=7, color="black"
         )
     names = list(PAPER)
     for name, nj in ours.items():

@@ -111,8 +111,8 @@ class Experiment:
     """A name, what the paper shows with it, and the function that runs it.
 
     An experiment that runs in ``parts`` can be given a time and a choice of rows, and shows what is
-    not run as such. ``item`` is the table or figure of the paper, and ``size`` says how the full
-    size compares with the paper's.
+    not run as such. ``item`` is the table or figure of the paper, ``size`` says how the full size
+    compares with the paper's, and ``about`` explains the experiment on the results page.
     """
 
     name: str
@@ -121,6 +121,7 @@ class Experiment:
     parts: bool = False
     item: str = ""
     size: str = "the paper's size"
+    about: str = ""
 
 
 def model(name: str) -> Path:

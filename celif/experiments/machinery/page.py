@@ -79,6 +79,8 @@ def _section(record: dict[str, Any], folder: str) -> str:
     size = "quick" if record["quick"] else experiment.size
     item = f"{experiment.item}: " if experiment.item else ""
     lines = [f"## {item}{record['title']} ({size})", "", f"    {record['command']}", ""]
+    if experiment.about and not record["quick"]:
+        lines += [experiment.about, ""]
     lines += ["| | ours | paper | difference | |", "|---|---|---|---|---|"]
     for row in record["rows"]:
         values = (ours(row), _paper(row), number(row["difference"], signed=True))
