@@ -40,9 +40,9 @@ V − Θ stays near −Θ0 = −0.3 however low V is, and a TE a little above 0.
 surrogate's box of ±0.2. There a step back in time multiplies the gradient of V by about α·(1 − V),
 which is growth for every V below −1, over hundreds of steps. Such a V needs a negative bias: torch
 draws those of a first layer with one input from −1 to 1. With β = 0.98, the value in the authors'
-later code, Θ follows V by half, and a low V is far outside of the box; β = 0.985 is enough. So there
-are two remedies, biases at zero or a smaller β. Gradients of this size may be why the paper trains
-at a rate as small as 5e-4; that was not tested."""
+later code, Θ follows V by half, and a low V is far outside of the box; β = 0.985 is enough. There
+are thus two remedies, biases at zero or a smaller β. Gradients of this size may be why the paper
+trains at a rate as small as 5e-4; that was not tested."""
 SIDE = 28
 STEPS = SIDE * SIDE
 
