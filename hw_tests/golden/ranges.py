@@ -1,4 +1,4 @@
-"""Between which ends the values of a layer's listing lie, so that its widths can be told."""
+"""The ends between which the values of a layer's listing lie, from which its widths follow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from export import FixedNetwork, loihi2
 from export.fit import microcode, programs
 from export.fit.microcode import Interval
+from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer, ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
 from export.model.te import CosineTable
@@ -42,6 +43,10 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
             arrays["wave"] = _ends(layer.te_form.wave)
         else:
             arrays["te_row"] = _ends(layer.te_form.stored(layer.te))
+    elif isinstance(layer, LeakyLayer):
+        memory = {"v": _STATE, "s": _SPIKE, "bias_mant": _ends(layer.bias_mant)}
+        for name in (*layer.constants, "shift", "bias_exp"):
+            constants[name] = _ends(getattr(layer, name))
     elif isinstance(layer, CubaLayer):
         # Lava's wrap takes off one turn at most, so U may leave the register; the sum bounds it.
         reach = loihi2.STATE_MAX + 1 + (max(map(abs, constants["acc"])) << loihi2.CURRENT_SHIFT)

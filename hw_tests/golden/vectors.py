@@ -23,6 +23,7 @@ from export import FixedNetwork, Trace, simulate
 from export.model import geometry
 from export.model.geometry import Geometry
 from export.model.layer import Layer
+from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer
 from export.model.slayer import SigmaDeltaLayer
 from export.model.te import CosineTable, Table
@@ -135,8 +136,9 @@ def _layer(layer: Layer) -> dict[str, Any]:
     about |= {f.name: _plain(getattr(layer, f.name)) for f in fields(layer) if f.name != "te_form"}
     # By how many bits sums are shifted, which follows from the exponents.
     about |= {"sum_right_shift": layer.sum_right_shift, "recurrent_shift": layer.recurrent_shift}
-    if isinstance(layer, CelifLayer):
+    if isinstance(layer, LeakyLayer):
         about["shift"] = layer.shift.tolist()
+    if isinstance(layer, CelifLayer):
         form = layer.te_form
         kept: dict[str, Any] = {"encoding": form.encoding, "hold": form.hold}
         if isinstance(form, CosineTable):

@@ -31,7 +31,7 @@ def sum_right_shift(layer: dict) -> int:
     """By how many bits the sums from the layer before are shifted right."""
     if layer["kind"] == "CUBA":
         return layer["input_exp"]
-    if layer["kind"] != "CELIF":
+    if layer["kind"] not in ("CELIF", "LIF"):
         return 0
     exponents = layer["weight_exp"]
     largest = max(exponents) if isinstance(exponents, list) else exponents
@@ -110,6 +110,14 @@ class Neuron:
         assert shift == p["shift"][row]
         self.v = clip(kept + total * 2**shift + p["bias_mant"][row] * 2 ** p["bias_exp"])
         self.s = 1 if self.v >= self.theta else 0
+        return self.s
+
+    def lif(self, total: int, k: int) -> int:
+        p, row = self.layer, self.row
+        kept = 0 if self.s else towards_zero(p["alpha_mant"] * self.v, 12)
+        bias = p["bias_mant"][row] * 2 ** p["bias_exp"]
+        self.v = clip(kept + total * 2 ** p["shift"][row] + bias)
+        self.s = 1 if self.v >= p["theta0_int"] else 0
         return self.s
 
     def cuba(self, total: int, k: int) -> int:
