@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +31,13 @@ Hybrid = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+Profile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Attach the extension's profilers; write their figures to this JSON file.",
+        rich_help_panel=_PANEL,
+    ),
+]
 AdapterSteps = Annotated[
     str | None,
     typer.Option(
@@ -45,6 +53,8 @@ def chip_options(asked: bool, **options: Any) -> dict[str, Any]:
     if given and not asked:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ValueError(f"{names}: expected with --target loihi2 only; add it, or leave them out")
+    if "profile" in given:
+        given["profile"] = str(given["profile"].absolute())
     if "adapter_steps" in given:
         given["adapter_steps"] = _two_numbers(given["adapter_steps"])
     return given

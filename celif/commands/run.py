@@ -16,6 +16,7 @@ from celif.commands.chip_options import (
     Host,
     Hybrid,
     Partition,
+    Profile,
     chip_options,
 )
 from celif.commands.options import (
@@ -72,6 +73,7 @@ def run(
     generation: Generation = None,
     hybrid: Hybrid = False,
     adapter_steps: AdapterSteps = None,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Run a netx file in Lava, on this CPU or on a Loihi 2."""
@@ -92,6 +94,7 @@ def run(
         generation=generation,
         hybrid=hybrid,
         adapter_steps=adapter_steps,
+        profile=profile,
     )
     x, y = inputs.load(task, data, input, samples, labels, read_netx(net))
     with console.progress_bar("steps") as report, _interruptible():
@@ -109,7 +112,12 @@ def run(
             target=Loihi(**chip) if target == "loihi2" else "lava",
         )
     inputs.save_trace(trace, output)
-    answer(inputs.summary(trace, y), as_json)
+    said = inputs.summary(trace, y)
+    if profile is not None:
+        from celif.views.profile_table import show_profile
+
+        said["profile"] = show_profile(profile, read_netx(net), x)
+    answer(said, as_json)
 
 
 @contextmanager

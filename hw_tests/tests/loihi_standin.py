@@ -71,6 +71,43 @@ class StateProbe(NxSdkCallbackFx):
         return np.ascontiguousarray(rows.T).ravel()
 
 
+BOARD = "a board"
+
+
+class _Profiler:
+    """Stands in for a class of ``lava.utils.loihi2_profiler``."""
+
+    def attach(self, board: Any) -> None:
+        assert board is BOARD, board
+        note("attach", type(self).__name__)
+
+
+class Loihi2Power(_Profiler):
+    """Watts; its results come from the board."""
+
+    def __init__(self, num_steps: int) -> None:
+        self.num_steps = num_steps
+
+    def get_results(self, board: Any) -> None:
+        assert board is BOARD, board
+        self.total_power, self.static_total_power = np.array([0.5, 0.7]), 0.2
+
+
+class Loihi2ExecutionTime(_Profiler):
+    """Microseconds; its results come from the board."""
+
+    def get_results(self, board: Any) -> None:
+        assert board is BOARD, board
+        self.avg_time_per_step, self.time_per_step = 12.5, np.array([12.0, 13.0])
+
+
+class Loihi2Activity(_Profiler):
+    """Counts, by core. The stand-in has no profiler of memory."""
+
+    def get_results(self) -> None:
+        self.synops, self.cores = np.array([3, 5]), "two"
+
+
 @implements(proc=CELIF, protocol=LoihiProtocol)
 @requires(CPU)
 @tag("standin")
@@ -102,7 +139,9 @@ def installed(where: Path, *, model: bool = True) -> Iterator[None]:
     """Put the stand-in where the extension would be; ``model`` brings an on-chip CELIF along."""
     nc, c = nc_standin.AbstractNcProcessModel, type("CLoihiProcessModel", (), {})
     modules = {
-        "lava.utils.loihi2_profiler": {},
+        "lava.utils.loihi2_profiler": {
+            cls.__name__: cls for cls in (Loihi2Power, Loihi2ExecutionTime, Loihi2Activity)
+        },
         "lava.utils.loihi2_state_probes": {"StateProbe": StateProbe},
         "lava.magma.compiler.subcompilers.nc.ncproc_compiler": {},
         "lava.magma.core.model.nc.model": {"AbstractNcProcessModel": nc},
@@ -186,6 +225,12 @@ def _listen(patch: pytest.MonkeyPatch) -> None:
             assert all(isinstance(f, NxSdkCallbackFx) for f in run_cfg.callback_fxs)
             places = {name: os.environ.get(name) for name in ("SLURM", "PARTITION", "BOARD")}
             note("run", condition.num_steps, places, lava_loihi.host)
+            for hook in run_cfg.callback_fxs:
+                hook.pre_run_callback(BOARD, {})
+            start(self, condition, run_cfg, compile_config)
+            for hook in run_cfg.callback_fxs:
+                hook.post_run_callback(BOARD, {})
+            return None
         return start(self, condition, run_cfg, compile_config)
 
     def stopped(self):  # type: ignore[no-untyped-def]

@@ -19,7 +19,9 @@ from export.model.network import CubaLayer
 from hw_tests import ladder
 from hw_tests.backends import no_loihi2
 from hw_tests.compare import assert_same_trace, firing_rates
+from hw_tests.networks.kinds import Kind
 from hw_tests.networks.random_nets import random_network
+from hw_tests.networks.random_stacks import LayerSpec
 from hw_tests.tests import loihi_standin
 from hw_tests.tests.embedded_io.spike import INTO_STEPS
 from hw_tests.tests.loihi_calls import calls
@@ -275,3 +277,12 @@ def test_recurrent_layers_are_refused_in_the_hybrid_mode(net: FixedNetwork, x: n
     object.__setattr__(net.layers[0], "weight_rec", np.zeros((5, 5), int))
     with pytest.raises(ModelError, match="layer 0: expected feedforward layers in the hybrid mode"):
         run(net, x, target=replace(SLURM, hybrid=True))
+
+
+@pytest.mark.usefixtures("with_model")
+def test_neurons_without_an_on_chip_model_run_on_the_host_or_not_at_all() -> None:
+    net, x = Kind("two of LIF", (LayerSpec(5, "LIF"), LayerSpec(4, "LIF"))).build()
+    with pytest.raises(ModelError, match="layer 0: expected an on-chip model of LIF, found none"):
+        run(net, x, target=SLURM)
+    assert calls("run") == []
+    assert_same_trace(simulate(net, x, trace=True), run(net, x, target=replace(SLURM, hybrid=True)))

@@ -51,6 +51,9 @@ class Loihi:
         use.
     hybrid
         Synapses on the chip, CELIF on the host: needs no on-chip model of CELIF.
+    profile
+        A JSON file to which the figures of the extension's profilers are written
+        (:mod:`lava_procs.loihi.profile`); None attaches none.
     adapter_steps
         Time steps that a spike takes from the host to the chip, and back, beyond those of its
         synapse. Both are 0 by default: so it is in a published trace of a Loihi 2
@@ -62,6 +65,7 @@ class Loihi:
     board: str | None = None
     generation: str | None = None
     hybrid: bool = False
+    profile: str | None = None
     adapter_steps: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:

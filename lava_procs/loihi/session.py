@@ -35,7 +35,8 @@ from export.model.network import CubaLayer, Layer, SigmaDeltaLayer
 from lava_procs import probes
 from lava_procs.loihi.chip_models import chip_models
 from lava_procs.loihi.host import Loihi
-from lava_procs.processes.celif.process import CELIF
+from lava_procs.loihi.profile import hooks
+from lava_procs.neuron_processes import process_for
 from lava_procs.processes.hosted.process import Hosted
 from lava_procs.processes.network.process import Network
 from lava_procs.processes.readout.process import Readout
@@ -87,6 +88,8 @@ class ChipSession(Session):
     ):
         super().__init__(fixed, path, folder, samples, precision, probed)
         check_layers(fixed, chip.hybrid)
+        leaky = (layer for layer in fixed.layers if isinstance(layer, LeakyLayer))
+        self.neurons = {process_for(layer) for layer in leaky}
         self.chip = chip
         self.into, self.out_of = chip.adapter_steps
         self.on_chip = len(fixed.layers)
@@ -134,11 +137,12 @@ class ChipSession(Session):
         on_host = self.attach_readout(network, adapters)
         self.record_spikes(network, adapters)
         seen = {} if self.chip.hybrid else self.state_probes(network)
+        profilers = hooks(self.chip.profile, self.total) if self.chip.profile else []
         run_cfg = ChipCfg(
             on_host,
-            (*_ON_HOST, *([CELIF] if self.chip.hybrid else ())),
+            (*_ON_HOST, *(self.neurons if self.chip.hybrid else ())),
             exception_proc_model_map={} if self.chip.hybrid else chip_models(),
-            callback_fxs=list(seen.values()),
+            callback_fxs=[*seen.values(), *profilers],
         )
         run_watched(source, self.total, run_cfg, self.folder)
         source.stop()  # gives the board back
@@ -235,7 +239,14 @@ def _is_cuba(layer: Layer | None) -> bool:
 
 def check_layers(fixed: FixedNetwork, hybrid: bool) -> None:
     """Refuse what cannot be placed."""
+    models = {} if hybrid else chip_models()
     for layer, after in itertools.zip_longest(fixed.layers, fixed.all_layers[1:]):
+        if isinstance(layer, LeakyLayer) and not hybrid and process_for(layer) not in models:
+            raise ModelError(
+                f"{layer.name}: expected an on-chip model of {layer.kind}, found none; register "
+                "one with lava_procs.register_chip_model, or use --hybrid, which keeps such "
+                "neurons on the host"
+            )
         if isinstance(layer, SigmaDeltaLayer):
             raise ModelError(
                 f"{layer.name}: expected spiking neurons, found sigma-delta ones, which Lava's "
