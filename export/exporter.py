@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
-import torch
 from torch import nn
 
 from export.checks import ModelError
 from export.convert import fraction_bits
+from export.convert.calibration import Calibration, as_samples
 from export.convert.choose import choose_network
 from export.convert.convert import convert, digests, encode_inputs
 from export.convert.float_network import FloatLayer, FloatNetwork
@@ -33,7 +32,7 @@ from export.qat.network import QuantizedNetwork
 def to_netx(
     net: nn.Module | Iterable[nn.Module],
     path: str | os.PathLike[str],
-    calibration: torch.Tensor | np.ndarray | None = None,
+    calibration: Calibration | None = None,
     *,
     weight_bits: Bits = 8,
     te_bits: Bits = 8,
@@ -52,7 +51,8 @@ def to_netx(
         Where to; an existing file is replaced only by a complete new one.
     calibration
         Typical inputs (batch, channel, time) or, for convolutions, (batch, channel, row, column,
-        time). Needed by a ``Network``; without it, blocks are taken to receive spikes, and
+        time); a DataLoader or a Dataset of such samples will do, too. Needed by a ``Network``;
+        without it, blocks are taken to receive spikes, and
         fractional bits come from proof alone.
     weight_bits, te_bits, **formats
         Formats of the integers, see :class:`export.Formats`: bits of the mantissas for all layers
@@ -68,7 +68,9 @@ def to_netx(
         floats, fixed, choices = _quantized(net)
     else:
         floats, fixed, choices = convert(
-            net, calibration, Formats(weight_bits=weight_bits, te_bits=te_bits, **formats)
+            net,
+            as_samples(calibration),
+            Formats(weight_bits=weight_bits, te_bits=te_bits, **formats),
         )
     write_netx(fixed, path)
     return _report(fixed, floats, choices, Path(path))

@@ -129,7 +129,7 @@ def rung(number: int, target: str) -> Rung:
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a rung; ``verdict`` is ``equal``, ``DIFFERS`` or ``not run``."""
+    """Result of a rung; ``verdict`` is ``equal``, ``DIFFERS`` or ``not run``."""
 
     rung: int
     compared: str

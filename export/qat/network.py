@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from export.convert.calibration import Calibration, as_samples
 from export.convert.convert import convert, is_followed
 from export.convert.float_network import FloatNetwork
 from export.convert.formats import Formats
@@ -160,7 +161,7 @@ checkpoint.BUILDERS[QuantizedNetwork.__name__] = build
 
 def quantize(
     net: Network | nn.Module | Iterable[nn.Module],
-    calibration: torch.Tensor | np.ndarray,
+    calibration: Calibration,
     **formats: Any,
 ) -> QuantizedNetwork:
     """Make a trained network quantisation-aware, to be trained further.
@@ -178,6 +179,7 @@ def quantize(
     QuantizedNetwork
         :func:`export.to_netx` exports it with the very integers that its forward pass uses.
     """
+    calibration = as_samples(calibration)
     _, fixed, _ = convert(net, calibration, Formats(**formats))
     for layer in fixed.layers:
         if isinstance(layer, LeakyLayer) and not isinstance(layer, CelifLayer):

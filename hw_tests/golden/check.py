@@ -23,7 +23,7 @@ _OPTIONAL = ("input", "sum")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckResult:
     """What a comparison found."""
 
     values: int
@@ -129,7 +129,7 @@ def _compare_case(golden: Arrays, found: Arrays, origin: str) -> tuple[int, int,
 
 def check(
     folder: str | os.PathLike[str], other: str | os.PathLike[str], case: str | None = None
-) -> Outcome:
+) -> CheckResult:
     """Compare an archive of vectors with a kit.
 
     Parameters
@@ -171,4 +171,4 @@ def check(
         ]
     if not values:
         raise ValueError(f"{kit}: expected a case that {theirs} has values of, found none")
-    return Outcome(values, mismatches, file, first, tuple(missing))
+    return CheckResult(values, mismatches, file, first, tuple(missing))
