@@ -1,4 +1,4 @@
-"""CE-LIF as a function of current and temporal encoding, with a choice of implementation."""
+"""CE-LIF as a function of current and temporal encoding, in several implementations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Backend = Callable[[torch.Tensor, torch.Tensor, Params, float, torch.Tensor | No
 def _triton(
     current: torch.Tensor, te: torch.Tensor, p: Params, width: float, bias: torch.Tensor | None
 ) -> torch.Tensor:
-    """The GPU kernel; only who uses it needs Triton."""
+    """Run the GPU kernel, which is imported on first use so that only its users need Triton."""
     return importlib.import_module("training.kernels.gpu").celif(current, te, p, width, bias)
 
 
@@ -43,7 +43,7 @@ RECURRENT = {"reference": recurrent.reference, "fused": recurrent.fused}
 
 
 def _not_fused(x: torch.Tensor) -> str | None:
-    """Why the fused kernel cannot take ``x``, or None."""
+    """Say what the fused kernel expected instead of ``x``; None if it can take it."""
     if not compiled.AVAILABLE:
         return "numba to be installed, found none"
     if x.device.type != "cpu":
@@ -52,7 +52,7 @@ def _not_fused(x: torch.Tensor) -> str | None:
 
 
 def _not_triton(x: torch.Tensor) -> str | None:
-    """Why the GPU kernel cannot take ``x``, or None."""
+    """Say what the GPU kernel expected instead of ``x``; None if it can take it."""
     if importlib.util.find_spec("triton") is None:
         return "triton to be installed, as torch for CUDA on Linux does, found none"
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"  # as Triton itself asks
@@ -74,7 +74,7 @@ def fuses(backend: str, x: torch.Tensor) -> bool:
 
 
 def _choose(backend: str, x: torch.Tensor, offered: Iterable[str] = BACKENDS) -> str:
-    """Which of the ``offered`` implementations runs; a slow one for want of a better says so."""
+    """Choose one of the ``offered`` implementations; warn if only the slow one can run."""
     if backend not in ("auto", *offered):
         raise ValueError(
             f"celif backend: expected one of auto, {', '.join(offered)}, got {backend!r}"

@@ -149,11 +149,12 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         content = _unpickled(_members(path))
         return _modern(content)
     except CheckpointError as error:
-        raise CheckpointError(f"{path}: expected a checkpoint of ours, found {error}") from None
+        raise CheckpointError(f"{path}: expected a checkpoint of celif, found {error}") from None
     except Exception as error:  # a damaged pickle can raise anything
         first = (str(error).splitlines() or [""])[0][:120]
         raise CheckpointError(
-            f"{path}: expected a checkpoint of ours, found damage ({type(error).__name__}: {first})"
+            f"{path}: expected a checkpoint of celif, found damage "
+            f"({type(error).__name__}: {first})"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What CE-LIF blocks share beside SLAYER's own: options and delays. Needs no lava-dl."""
+"""Options and delays that all CE-LIF blocks share; this module needs no lava-dl."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Delays = bool | int | Sequence[int] | torch.Tensor
 
 
 class BlockBase:
-    """What the blocks share beside SLAYER's own: options, and delays."""
+    """Base class of the blocks: refuses unsupported options and makes neurons and delays."""
 
     neuron: Neuron
     delay_type: Any
-    """SLAYER's axonal delay, which only the module that knows lava-dl can name."""
+    """SLAYER's class of axonal delays, set by the module that imports lava-dl."""
 
     @property
     def _owner(self) -> str:
@@ -43,7 +43,7 @@ class BlockBase:
                 )
 
     def _delay(self, delay: Delays, rows: int) -> Any:
-        """SLAYER's axonal delay: learnable, or fixed at what is given."""
+        """Make SLAYER's axonal delay: learnable, or fixed at the given steps."""
         if delay is False or delay is None:
             return None
         made = self.delay_type(max_delay=DELAY_MAX)
@@ -55,7 +55,7 @@ class BlockBase:
         return made
 
     def _complete(self: Any, kind: Any, rows: int, pre_hook_fx: Any, delay: Any) -> None:
-        """Make what SLAYER's base class has only collected the arguments of."""
+        """Make neurons, synapse and delay from the arguments that SLAYER's base class collected."""
         self.neuron = Neuron.of(self._owner, self.neuron_params, rows)
         hook = pre_hook_fx or self.neuron.quantize_weight
         self.synapse = kind(**{**self.synapse_params, "pre_hook_fx": hook})

@@ -1,4 +1,4 @@
-"""Powers of two as scales: what a weight becomes when it is a mantissa and an exponent."""
+"""Mantissas and exponents: rounding weights to integers times a power of two."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     import torch
 
 EXPONENT_MAX = 31
-"""Values so small that they would need a larger exponent are rounded as if it were this one."""
+"""Largest exponent; smaller values, which would need a larger one, are rounded with it."""
 
 
 def mantissa_max(bits: int) -> int:
-    """Largest mantissa of a symmetric signed number of ``bits`` bits."""
+    """Return the largest mantissa of a symmetric signed number of ``bits`` bits."""
     return (1 << (bits - 1)) - 1
 
 
 def exponent(largest: float, bits: int) -> int:
-    """Largest e for which ``largest`` · 2^e rounds to a mantissa of ``bits`` bits."""
+    """Return the largest e for which ``largest`` · 2^e rounds to a mantissa of ``bits`` bits."""
     if not math.isfinite(largest):
         raise ValueError(f"weights: expected finite numbers, got {largest}; the training diverged")
     if largest == 0:
@@ -35,10 +35,10 @@ def exponent(largest: float, bits: int) -> int:
 def fake_quantise(
     weight: torch.Tensor, bits: int, descale: bool = False, largest: float | None = None
 ) -> torch.Tensor:
-    """Weight rounded to ``bits``-bit mantissas of one power of two; the gradient passes unchanged.
+    """Round a weight to ``bits``-bit mantissas of one power of two; gradients pass unchanged.
 
-    With ``descale`` the mantissas themselves, as SLAYER's export asks of a pre-hook. The power is
-    that of ``largest``, where other weights share it, or of the largest weight.
+    With ``descale``, return the mantissas themselves, as SLAYER's export expects from a pre-hook.
+    The power of two is that of ``largest``, if other weights share it, or of the largest weight.
     """
     e = exponent(float(weight.detach().abs().max()) if largest is None else largest, bits)
     mantissa = (weight.detach() * 2.0**e).round()

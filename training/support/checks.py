@@ -1,4 +1,4 @@
-"""Checks of what a caller passes in: each error names object, expectation, finding and remedy."""
+"""Checks of arguments, whose errors name the object, what was expected and found, and a remedy."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def sequence(
 
 
 def whole_steps(name: str, value: object, count: int, longest: int) -> torch.Tensor:
-    """Steps, one for all or one for each of ``count``, as a tensor of whole numbers."""
+    """Return steps, one for all or one for each of ``count``, as a tensor of whole numbers."""
     import torch
 
     steps = torch.as_tensor(value).detach().float()

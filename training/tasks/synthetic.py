@@ -1,6 +1,6 @@
 """Tasks made of random numbers: the adding problem and copy memory, of any length.
 
-Training samples are made afresh for every batch; those for validation and testing are made once.
+Training samples are generated for every batch; those for validation and testing are made once.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def _length(name: str, steps: int, least: int) -> None:
 
 
 def adding(steps: int) -> Task:
-    """The adding problem: T random numbers, of which the two that are marked are to be summed.
+    """Return the adding problem: the target is the sum of the two marked ones of T random numbers.
 
-    Channels: numbers in [0, 1), and the mark. Always answering 1 has a mean squared error of 1/6.
+    The channels are numbers in [0, 1) and a mark. The constant answer 1 has a mean squared error of
+    1/6.
     """
     _length("adding", steps, 2)
 
@@ -64,10 +65,10 @@ def adding(steps: int) -> Task:
 
 
 def copy_memory(steps: int) -> Task:
-    """Copy memory: ten symbols, T steps of nothing, and ten steps in which to say them again.
+    """Return copy memory: ten symbols, T blank steps, and ten steps in which to repeat the symbols.
 
-    One-hot input of ten channels over T + 20 steps; the target is 0 until the last ten. Knowing
-    all but the symbols has a cross entropy of 10·ln 8/(T + 20).
+    The input is one-hot, ten channels over T + 20 steps; the target is 0 until the last ten.
+    Answering everything but the symbols gives a cross entropy of 10·ln 8/(T + 20).
     """
     _length("copy", steps, 1)
     total = steps + 2 * SYMBOLS

@@ -1,4 +1,4 @@
-"""What a task is: samples (sample, channel, time), their targets, and where batches come from."""
+"""Tasks: samples (sample, channel, time), their targets, and the sources of batches."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WHOLE = slice(None)
 
 @runtime_checkable
 class Source(Protocol):
-    """Where training batches come from: a :class:`Split`, a :class:`Stream`, or a user's own.
+    """A source of training batches: a :class:`Split`, a :class:`Stream`, or a user's own class.
 
-    ``x`` and ``y`` are samples of it, e.g. to calibrate an export with.
+    ``x`` and ``y`` are samples from it, for example to calibrate an export.
     """
 
     @property
@@ -29,14 +29,14 @@ class Source(Protocol):
     def y(self) -> torch.Tensor: ...
 
     def __len__(self) -> int:
-        """Samples in an epoch."""
+        """Return the number of samples in an epoch."""
         ...
 
     def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
-        """Rows ``part`` of batch ``step`` of an epoch; a function of its arguments alone.
+        """Return rows ``part`` of batch ``step`` of an epoch; a function of its arguments alone.
 
-        So that an interrupted training goes on with the batch that it would have seen, and so that
-        several processes can share a batch.
+        An interrupted run therefore continues with the batch that it would have seen, and several
+        processes can share a batch.
         """
         ...
 
@@ -58,7 +58,7 @@ class Split:
         return len(self.y)
 
     def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
-        """As :class:`Source` has it: every sample once an epoch, in an order of its own."""
+        """Draw as :class:`Source` says: every sample once per epoch, in a new order."""
         if (seed, epoch) not in self._order:
             generator = torch.Generator().manual_seed(seed * 100_003 + epoch)
             self._order.clear()
@@ -67,19 +67,19 @@ class Split:
         return self.x[rows], self.y[rows]
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """All samples in their order, ``size`` at a time."""
+        """Return all samples in their order, ``size`` at a time."""
         return zip(self.x.split(size), self.y.split(size), strict=True)
 
 
 class Stream:
-    """Samples made afresh for every batch, never the same twice.
+    """A source that generates new samples for every batch.
 
     Parameters
     ----------
     make
         Called with a generator and a number of samples; returns inputs and targets.
     samples
-        How many are called an epoch.
+        Number of samples that count as an epoch.
     """
 
     _CALIBRATION = 256
@@ -90,7 +90,7 @@ class Stream:
 
     @property
     def x(self) -> torch.Tensor:
-        """Inputs such as those of the stream."""
+        """Some inputs from the stream."""
         return self._shown[0]
 
     @property
@@ -102,7 +102,7 @@ class Stream:
         return self._samples
 
     def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
-        """As :class:`Source` has it."""
+        """Draw as :class:`Source` says."""
         count = min(size, len(self) - step * size)
         x, y = self._make(np.random.default_rng([1, seed, epoch, step]), count)
         return x[part], y[part]
@@ -110,7 +110,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Task:
-    """Something to learn; a network for it sees the steps in the order of ``permutation``.
+    """A data set and its objective; networks see the steps in the order of ``permutation``.
 
     ``classes`` is the number of the network's outputs, ``image`` the rows and columns of samples
     that are images read pixel by pixel.

@@ -1,7 +1,7 @@
-"""Training images moved a little, as a source of batches around another.
+"""Augmentation: a source that moves the images of another source a little.
 
-What happens to a sample is a function of seed, epoch, step and its place in the batch, so that a
-resumed training, or one of several processes, sees the same images.
+How a sample is moved is a function of seed, epoch, step and its place in the batch, so that a
+resumed run, or one of several processes, sees the same images.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from training.tasks.task import WHOLE, Batch, Source
 
 NAMES = ("none", "nudge", "shift", "affine")
 SHIFTS = {"nudge": 1, "shift": 2}
-"""Pixels that an image moves at most, to each side."""
+"""Largest shift of an image in pixels, in each direction."""
 SHIFT = max(SHIFTS.values())
 ANGLE, SCALE = math.radians(10), 0.1
-"""Of ``"affine"``: the largest turn, and the largest change of size."""
+"""Largest turn and largest change of size of ``"affine"``."""
 
 
 class Augmented:
-    """``source`` with every image changed by ``kind``; ``image`` is its rows and columns.
+    """Moves every image of ``source`` by ``kind``; ``image`` is its number of rows and columns.
 
     After ``epochs``, if given, images stay as they are.
     """
@@ -44,7 +44,7 @@ class Augmented:
 
     @property
     def x(self) -> torch.Tensor:
-        """Inputs as they are, unmoved."""
+        """Inputs before they are moved."""
         return self._source.x
 
     @property
@@ -56,10 +56,10 @@ class Augmented:
         return len(self._source)
 
     def draw(self, seed: int, epoch: int, step: int, size: int, part: slice = WHOLE) -> Batch:
-        """As :class:`training.tasks.Source` has it."""
+        """Draw as :class:`training.tasks.Source` says."""
         x, y = self._source.draw(seed, epoch, step, size, part)
         over = self._epochs is not None and epoch >= self._epochs
-        if over or len(x) == 0:  # more processes than samples leave some without
+        if over or len(x) == 0:  # with more processes than samples, some have none
             return x, y
         rng = np.random.default_rng([3, seed, epoch, step])
         count = min(size, len(self) - step * size)
@@ -72,7 +72,7 @@ class Augmented:
 
 
 def shifted(images: torch.Tensor, by: np.ndarray) -> torch.Tensor:
-    """Images (sample, channel, row, column) moved down and right ``by`` whole pixels, zeros in."""
+    """Move images (sample, channel, row, column) down and right by whole pixels, with zeros in."""
     rows, columns = images.shape[2:]
     padded = F.pad(images, (SHIFT,) * 4)
     down, right = (torch.from_numpy(by[:, i : i + 1]) for i in (0, 1))
@@ -83,7 +83,7 @@ def shifted(images: torch.Tensor, by: np.ndarray) -> torch.Tensor:
 
 
 def turned(images: torch.Tensor, by: np.ndarray) -> torch.Tensor:
-    """Images turned, scaled and moved; ``by`` has four numbers in −1..1 for each of them."""
+    """Turn, scale and move images; ``by`` has four numbers in −1..1 for each of them."""
     angle, size = by[:, 0] * ANGLE, 1 + by[:, 1] * SCALE
     sides = np.array(images.shape[2:])
     # An affine grid counts from −1 to 1 across an image, so two pixels are 4 / side.

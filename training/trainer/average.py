@@ -1,4 +1,4 @@
-"""A moving average of the weights, which often generalises better than any of them.
+"""A moving average of the weights, which often generalises better than the last weights.
 
 A ← d·A + (1 − d)·W after every update, with d = min(decay, (1 + n)/(10 + n)) after n of them: the
 first weights are soon forgotten.
@@ -15,7 +15,7 @@ from torch import nn
 
 
 class Average:
-    """The average of ``net``'s weights from now on."""
+    """Averages the weights of ``net`` from now on."""
 
     def __init__(self, net: nn.Module, decay: float) -> None:
         self.decay, self.updates = decay, 0
@@ -23,7 +23,7 @@ class Average:
 
     @torch.no_grad()
     def update(self, net: nn.Module) -> None:
-        """Take in the weights as they are now."""
+        """Add the present weights to the average."""
         self.updates += 1
         decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
         for name, value in net.state_dict().items():
@@ -34,7 +34,7 @@ class Average:
 
     @contextmanager
     def applied(self, net: nn.Module) -> Iterator[None]:
-        """Give ``net`` the average for a while."""
+        """Give ``net`` the averaged weights inside the context."""
         raw = {name: value.clone() for name, value in net.state_dict().items()}
         net.load_state_dict(self.weights)
         try:
@@ -43,7 +43,7 @@ class Average:
             net.load_state_dict(raw)
 
     def load(self, weights: dict[str, Any], updates: int) -> None:
-        """Go on from what a checkpoint holds."""
+        """Continue from the average in a checkpoint."""
         self.updates = updates
         for name, value in weights.items():
             self.weights[name].copy_(value)

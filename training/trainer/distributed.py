@@ -1,11 +1,11 @@
-"""Several processes train one network: they share each batch and add up their gradients.
+"""Data-parallel training: several processes share each batch and add up their gradients.
 
 Process r takes rows ⌊n·r/size⌋ to ⌊n·(r+1)/size⌋ of a batch of n, divides the sum of its losses by
 n, and the gradients are added: the mean over the whole batch, whether or not it divides evenly. All
 of them make the same update, so they keep the same weights.
 
-Why not DistributedDataParallel: it averages over processes, which is wrong for uneven shares, and
-it saves time by sending parts of a large gradient early; ours is some 600 kB, sent in one piece.
+DistributedDataParallel is not used: it averages over processes, which is wrong for uneven shares,
+and its advantage, sending parts of a large gradient early, is none for our 600 kB.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import torch
 from torch import distributed, multiprocessing, nn
 
 SEED_STRIDE = 1_000_003
-"""Process r draws its dropout from seed + r·SEED_STRIDE: the first as if it were alone."""
+"""Process r draws its dropout from seed + r·SEED_STRIDE, so the first draws as if alone."""
 
 
 _buffers: dict[tuple[Any, ...], torch.Tensor] = {}
 
 
 def _buffer(like: torch.Tensor, device: torch.device, number: int = 0) -> torch.Tensor:
-    """Memory to send from or receive in, the same every time, and never given back.
+    """Return memory to send from or receive in, the same every time and never freed.
 
-    Gloo's threads let go of a tensor some time after it has arrived. If they were the last to hold
-    it they would need Python's lock for that, and destroy_process_group, which waits for them with
-    the lock in its hand, would never return.
+    Gloo's threads release a tensor some time after it has arrived. If they held the last reference,
+    they would need Python's lock to free it, and destroy_process_group, which holds that lock while
+    it waits for them, would never return.
     """
     key = (like.shape, like.dtype, device, number)
     if key not in _buffers:
@@ -41,7 +41,7 @@ def _buffer(like: torch.Tensor, device: torch.device, number: int = 0) -> torch.
 
 
 class Group:
-    """The processes of a training, of which this one is number ``rank`` of ``size``."""
+    """The processes of a training run; this one is number ``rank`` of ``size``."""
 
     def __init__(self, alone: bool = False) -> None:
         joined = not alone and distributed.is_available() and distributed.is_initialized()
@@ -49,11 +49,11 @@ class Group:
         self.size = distributed.get_world_size() if joined else 1
 
     def share(self, count: int) -> slice:
-        """Rows of this process, of ``count``."""
+        """Return the rows of a batch of ``count`` that this process takes."""
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def totals(self, values: Sequence[float], device: torch.device) -> list[float]:
-        """Sums over all processes."""
+        """Return the sums over all processes."""
         if self.size == 1:
             return list(values)
         local = torch.tensor(values, dtype=torch.float64)
@@ -66,8 +66,8 @@ class Group:
         if self.size == 1:
             return
         trained = [p for p in parameters if p.requires_grad]
-        # A process whose share is empty has no gradients, and adds nothing; what has one nowhere
-        # must stay without, because an optimiser treats a zero otherwise.
+        # A process whose share is empty has no gradients and adds nothing. A parameter without a
+        # gradient in any process must stay without: an optimiser would still decay it for a zero.
         present = torch.tensor([float(p.grad is not None) for p in trained])
         pieces = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         flat = torch.cat([piece.reshape(-1) for piece in pieces])
@@ -80,7 +80,7 @@ class Group:
             p.grad = part.view_as(p).to(p.dtype, copy=True) if count else None
 
     def gather(self, tensor: torch.Tensor, device: torch.device) -> list[torch.Tensor]:
-        """The tensors, of one shape, of all processes, on the CPU."""
+        """Return the tensors of all processes, which have one shape, on the CPU."""
         if self.size == 1:
             return [tensor.cpu()]
         own = _buffer(tensor, device).copy_(tensor)
@@ -98,13 +98,13 @@ class Group:
 
 
 def under_torchrun() -> bool:
-    """Whether torchrun, or a scheduler in its way, started this process as one of several."""
+    """Whether torchrun, or a scheduler that acts like it, started this process."""
     return {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= set(os.environ)
 
 
 @contextmanager
 def joined(device: torch.device, **where: Any) -> Iterator[Group]:
-    """Be one of the processes of a training; ``where`` as ``init_process_group`` takes it."""
+    """Join the processes of a training run; ``where`` goes to ``init_process_group``."""
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", **where)
     try:
         yield Group()
@@ -113,7 +113,7 @@ def joined(device: torch.device, **where: Any) -> Iterator[Group]:
 
 
 def local_device(kind: str, index: int) -> torch.device:
-    """The device of the process that is number ``index`` on its machine."""
+    """Return the device of the process that is number ``index`` on its machine."""
     if kind != "cuda":
         return torch.device(kind)
     torch.cuda.set_device(index)
@@ -126,7 +126,7 @@ def launch(work: Callable[..., None], processes: int, kind: str, *arguments: Any
     Raises
     ------
     torch.multiprocessing.ProcessExitedException
-        When one of them ended with another exit code than 0; the others are ended, too.
+        If one of them ends with an exit code other than 0; the others are terminated.
     """
     if kind == "cuda" and processes > torch.cuda.device_count():
         raise ValueError(
@@ -162,7 +162,7 @@ def _process(
 
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
-    """Processes started meanwhile use ``count`` threads each, unless the user has said how many."""
+    """Let processes that are started inside use ``count`` threads, unless the user has set it."""
     added = [n for n in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS") if n not in os.environ]
     os.environ.update(dict.fromkeys(added, str(count)))
     try:

@@ -1,4 +1,4 @@
-"""How good a network is on samples that it does not learn from."""
+"""Evaluation of a network on samples that it is not trained on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from training.trainer.distributed import Group
 
 
 def placed(x: torch.Tensor, y: torch.Tensor, net: nn.Module) -> Batch:
-    """A batch on the device, and its floats in the type, of ``net``'s parameters."""
+    """Return a batch on the device and, for floats, in the type of the parameters of ``net``."""
     like = next(net.parameters())
     return x.to(like), y.to(like) if y.is_floating_point() else y.to(like.device)
 
@@ -24,9 +24,9 @@ def evaluate(
     objective: Objective = CLASS,
     group: Group | None = None,
 ) -> float:
-    """The objective's measure of ``net`` on ``split``; of classes, the accuracy, 0 to 1.
+    """Return the objective's measure of ``net`` on ``split``; for classes, the accuracy, 0 to 1.
 
-    The processes of ``group`` share the work and all return the same.
+    The processes of ``group`` share the work and all return the same value.
     """
     if len(split) == 0:
         raise ValueError("split: expected at least one sample, got none; pass data to evaluate on")

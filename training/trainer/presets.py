@@ -1,4 +1,4 @@
-"""The paper's experiments by name: what is learnt, by which network, and how.
+"""Presets: the paper's experiments by name, each with task, network and recipe.
 
 MNIST: the paper's two sizes of hidden layers; its batch of 256, and in place of its learning rate
 of 5e-4 ours, ten times that along one cycle, which learns several times faster.
@@ -65,7 +65,7 @@ NAMES = tuple(PRESETS)
 
 
 def get(name: str) -> Preset:
-    """The preset of that name; for a task's name, the paper's smaller network for it."""
+    """Return the preset called ``name``; for a task, that of the paper's smaller network."""
     if name in PRESETS:
         return PRESETS[name]
     if f"{name}-88" in PRESETS:

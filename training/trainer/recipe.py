@@ -1,4 +1,4 @@
-"""How to train: all that decides which weights come out, beside task, network and machine."""
+"""The recipe of a run: everything besides task, network and machine that decides the weights."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ SCHEDULES = ("cosine", "step", "constant")
 
 @dataclass(frozen=True)
 class Recipe:
-    """AdamW with gradient clipping, and how its learning rate moves.
+    """Options of training with AdamW, gradient clipping and a learning-rate schedule.
 
     Parameters
     ----------
     epochs, batch
-        Length of the training, and samples a step, over all processes together.
+        Number of epochs, and samples per step over all processes together.
     lr
         Learning rate, or its peak.
     te_lr
         Learning rate of the temporal encoding, as a multiple of ``lr``.
     warmup
-        With a cosine: share of all steps over which the rate rises.
+        Share of all steps over which the rate of a cosine schedule rises.
     weight_decay
-        Of AdamW, on every parameter.
+        Weight decay of AdamW, on every parameter.
     clip
         Largest norm of a gradient; 0 for no limit.
     seed
-        Of the order of samples, of dropout and, by :func:`training.trainer.loop.start`, of the
-        weights.
+        Seed of the order of samples, of dropout and, through :func:`training.trainer.start`, of
+        the weights.
     schedule
         ``"cosine"``: up to ``lr``, then down to 0 along a cosine, in one cycle. ``"step"``: times
         ``decay`` after every ``decay_every`` epochs. ``"constant"``.
     decay, decay_every
-        Of the schedule ``"step"``.
+        Factor and interval of the schedule ``"step"``.
     patience
         Stop after this many epochs whose validation was worse than the best; None never stops
         early.
@@ -43,10 +43,10 @@ class Recipe:
         Decay of a moving average of the weights, e.g. 0.999, which is then what is validated,
         saved and returned; 0 for none.
     augment
-        ``"nudge"`` moves each training image by up to one pixel, ``"shift"`` by up to two, afresh
-        every time; ``"affine"`` turns, scales and moves it; ``"none"``.
+        ``"nudge"`` moves each training image by up to one pixel, ``"shift"`` by up to two, each
+        time differently; ``"affine"`` turns, scales and moves it; ``"none"`` leaves it.
     augment_epochs
-        For how many epochs, from the first; None for all.
+        Number of epochs, from the first, in which images are moved; None for all.
     """
 
     epochs: int = 40
@@ -88,11 +88,11 @@ class Recipe:
                 )
 
     def lr_at(self, done: float) -> float:
-        """Learning rate when the fraction ``done`` of all steps is done."""
+        """Return the learning rate when the fraction ``done`` of all steps is done."""
         if self.schedule == "constant":
             return self.lr
         if self.schedule == "step":
-            # A hair more, because the fraction of a whole epoch may be rounded down.
+            # Slightly more, because the fraction of a whole epoch may be rounded down.
             return self.lr * self.decay ** int(done * self.epochs / self.decay_every + 1e-9)
         if done < self.warmup:
             return self.lr * (0.04 + 0.96 * done / self.warmup)

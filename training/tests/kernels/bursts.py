@@ -1,4 +1,4 @@
-"""A task of two classes, learnt in moments, and runs of it, in this process or another."""
+"""A task of two classes that is learnt within a second, and runs of it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Interrupted(Exception):
 
 
 def with_dropout(out: Path, saves: int | None = None) -> None:
-    """Train with dropout, on from a checkpoint if there is one; end after so many of them."""
+    """Train with dropout, on from a checkpoint if there is one; end after ``saves`` of them."""
     net = start(bursts(), HIDDEN, RECIPE, dropout=0.4)
     run = Trainer(net, bursts(), RECIPE, out, save_steps=1)
     run.resume()

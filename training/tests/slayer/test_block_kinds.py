@@ -1,4 +1,4 @@
-"""Blocks beside Dense: convolution, pooling, recurrence, input, delays, readout."""
+"""Blocks other than Dense: convolution, pooling, recurrence, input, delays, readout."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_recurrent_block_feeds_back_one_step_later():
     out = made(x)
     assert fires(out)
     assert torch.equal(out, expected)
-    assert torch.equal(made(x), out), "the state starts afresh with every sequence"
+    assert torch.equal(made(x), out), "the state starts again with every sequence"
 
 
 @pytest.mark.filterwarnings("ignore:.?torch.nn.utils.weight_norm.? is deprecated")  # SLAYER uses it

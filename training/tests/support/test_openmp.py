@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Notes the policy at the moment in which torch is imported, then imports something of ours.
+# Notes the policy at the moment in which torch is imported, then imports one of our packages.
 WATCH = """
 import os, sys
 

@@ -1,4 +1,4 @@
-"""A training that is killed, at whatever moment, and started again ends as if it never had been."""
+"""A run that is killed at any moment and resumed ends as if it had not been killed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_killed_training_ends_with_the_weights_of_an_undisturbed_one(tmp_path):
     resumed = start(tmp_path / "killed")
     told = resumed.communicate()[0].splitlines()
     assert (resumed.returncode, told[-1]) == (0, "4 28"), moment
-    assert len(told) <= 4 * 29 - steps + 2, f"{moment}: it should have gone on, not begun anew"
+    assert len(told) <= 4 * 29 - steps + 2, f"{moment}: it should have continued, not started again"
     ours, theirs = (checkpoint.read(tmp_path / n / LAST) for n in ("whole", "killed"))
     for part in ("weights", "raw"):
         for name, value in ours[part].items():
