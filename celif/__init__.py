@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from export import simulate as simulate
     from export import to_netx as to_netx
     from lava_procs import run as run
+    from training import CELIF as CELIF
     from training import Network as Network
     from training import block as block
     from training import functional as functional
@@ -27,6 +28,7 @@ check_siblings()
 import training as training  # noqa: E402  first: it sets OpenMP's wait policy before torch loads
 
 _HOMES = {
+    "CELIF": ("training", "CELIF"),
     "Network": ("training", "Network"),
     "Verification": ("celif.verification.verify", "Verification"),
     "block": ("training.block", None),
@@ -42,6 +44,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022, in the order in which they are used
     "Network",
+    "CELIF",
     "block",
     "functional",
     "to_netx",
