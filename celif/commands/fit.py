@@ -58,9 +58,9 @@ def fit(
     from celif import samples as inputs
     from celif.views import fit_picture, fit_table
     from export import read_netx
+    from export.fit import fit as place
     from export.fit.chip import read_chip
     from export.fit.figures import CHIP
-    from export.fit.fit import fit as place
 
     if picture is not None:
         fit_picture.check_path(picture)

@@ -11,9 +11,9 @@ from rich import box
 from rich.table import Table
 
 from celif.console import results, say
+from export.fit import Fit
 from export.fit.chip import Chip
 from export.fit.energy import Estimate
-from export.fit.fit import Fit
 from export.fit.placement import Placement
 
 ACROSS = 16

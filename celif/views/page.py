@@ -14,6 +14,7 @@ from celif.verification.file_check import COMPARED
 from celif.verification.float_run import Source
 from celif.verification.verify import Verification, as_floats
 from celif.views import figures, inspect_table
+from celif.views.fit_page import chip_section
 from export import FixedNetwork
 from hw_tests.compare import Difference
 from training.support.atomic import atomic_file
@@ -79,7 +80,12 @@ def write(
     ]
     if source is not None:
         parts.append(figures.svg(figures.agreement_figure(fixed, source, samples)))
-    parts += [_formats(fixed), "<h2>One sample, step by step</h2>", figures.svg(picture)]
+    parts += [
+        _formats(fixed),
+        chip_section(fixed, x),
+        "<h2>One sample, step by step</h2>",
+        figures.svg(picture),
+    ]
     if history:
         parts += ["<h2>Training</h2>", figures.svg(figures.training_figure(history))]
     # Page and picture are replaced together, once both have been written.

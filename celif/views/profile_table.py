@@ -11,7 +11,7 @@ import numpy as np
 from celif.console import say, warn
 from celif.views.fit_table import prose
 from export import FixedNetwork
-from export.fit.fit import fit
+from export.fit import fit
 
 _STEP = {"step_us": "time of a step, µs", "step_nj": "energy of a step, nJ"}
 

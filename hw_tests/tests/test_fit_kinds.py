@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from export.fit import fit
 from export.fit.energy import fan_out
 from export.fit.figures import CHIP
-from export.fit.fit import fit
 from hw_tests.golden.cases import unit_cases
 from hw_tests.golden.vectors import parameters_text, vectors
 from hw_tests.tests.second_implementation import synapses

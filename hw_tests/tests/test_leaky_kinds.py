@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export import read_netx, simulate, write_netx
-from export.fit import microcode, programs
-from export.fit.fit import fit
+from export.fit import fit, microcode, programs
 from export.loihi2 import DECAY_ONE, STATE_MAX
 from export.model.lif import DECAY, LeakyLayer
 from export.model.network import KINDS as LAYERS

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from export import read_netx, simulate, to_netx
-from export.fit import energy
+from export.fit import energy, fit
 from export.fit.demand import TeDemand, demands, with_te
 from export.fit.energy.measured import MEASUREMENTS
 from export.fit.energy.prices import price_lists
 from export.fit.figures import CHIP
-from export.fit.fit import fit
 from export.fit.split import cores_of
 from export.model.geometry import Geometry, Shape
 from export.model.te import CosineTable, Table
