@@ -14,7 +14,7 @@ from export import FixedNetwork, ModelError
 
 @dataclass(frozen=True)
 class Clock:
-    """Lag d, steps T of a sample and period P of a layer."""
+    """The lag d of a layer, the steps T of a sample and the period P at which samples follow."""
 
     lag: int
     steps: int
@@ -31,7 +31,7 @@ class Clock:
             )
 
     def at(self, time_step: int) -> tuple[int, int] | None:
-        """Sample and k at Lava's ``time_step`` (from 1), or None where the layer is silent."""
+        """Return sample and k at Lava's ``time_step`` (from 1), or None if the layer is silent."""
         sample, k = divmod(time_step - 1 - self.lag, self.period)
         return (sample, k) if sample >= 0 and k < self.steps else None
 
@@ -44,7 +44,7 @@ def clocks(
     skip: int,
     late: int | Sequence[int] = 0,
 ) -> list[Clock]:
-    """Of every layer of a network, from the arguments of a netx network."""
+    """Return the clock of every layer of a network, from the arguments of a netx network."""
     steps = fixed.steps if steps is None else steps
     if not 1 <= steps <= fixed.steps:
         raise ModelError(

@@ -1,4 +1,4 @@
-"""Telling netx files apart before lava-dl reads them."""
+"""Tell celif files from stock netx files, before lava-dl reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from export.model.network import CelifLayer, ReadoutLayer
 
 
 def is_ours(path: str, num_layers: int | None) -> bool:
-    """Whether the file holds our neurons; what lava-dl stumbles over is refused."""
+    """Return whether celif wrote the file; refuse by name what lava-dl would fail on later."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such netx file; write one with export.to_netx")
     try:

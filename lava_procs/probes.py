@@ -54,7 +54,7 @@ def forget(prefix: str) -> None:
 
 
 def store(prefix: str, variable: str, values: np.ndarray) -> None:
-    """Fill a trace that is there already with values that came by another way."""
+    """Fill an existing trace with values that no model wrote."""
     open_memmap(_file(prefix, variable), mode="r+")[:] = values
 
 

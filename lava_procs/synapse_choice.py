@@ -1,4 +1,4 @@
-"""Which synapses run a layer's weights exactly: Lava's stock ones, wherever they do.
+"""Choose the synapses that run a layer's weights exactly: Lava's stock ones wherever those do.
 
 =========================================  ================================================
 a layer of                                 runs as
@@ -7,11 +7,11 @@ dense weights                              Dense, or Sparse if asked for
 kernels                                    Conv, if exact: its sums are 24 bits and unshifted
 one input for each neuron, other kernels   Sparse, with the kernels' matrix
 any of them, after axonal delays           DelayDense, DelaySparse
-late inputs of shifted sums                Synapses, of ours
-own spikes beside graded inputs            Synapses, of ours
+late inputs of shifted sums                our ShiftedDense
+own spikes and graded inputs               our ShiftedDense
 =========================================  ================================================
 
-Not a Process itself, and therefore not in a Process's folder.
+This module is not in the folder of a Process, because Lava executes every file there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scipy.sparse import csr_matrix
 from export.loihi2 import STATE_MAX, SYNAPSE_SHIFT, WEIGHT_BITS
 from export.model.layer import Layer
 from export.model.slayer import SlayerLayer
-from lava_procs.processes.shifted_dense.process import Synapses
+from lava_procs.processes.shifted_dense.process import ShiftedDense
 
 
 class Synapse(NamedTuple):
@@ -46,14 +46,14 @@ class Synapse(NamedTuple):
 def input_synapse(
     layer: Layer, input_max: int, message_bits: int, delay: np.ndarray | None, sparse: bool
 ) -> Synapse:
-    """The synapses by which a layer hears the one before, whose neurons have ``delay``."""
+    """Return the synapses from the layer before, whose neurons have ``delay``."""
     conv = layer.geometry
     exact = layer.sum_right_shift == 0 and layer.largest_sum(input_max) <= STATE_MAX
     if conv is not None and delay is None and exact and not conv.one_to_one(layer.weight):
         return Synapse(_convolution(layer, message_bits), 0)
     dense_exp = _factor(layer) + layer.sum_right_shift
     if delay is not None and layer.sum_right_shift:
-        process = Synapses(
+        process = ShiftedDense(
             weights=layer.matrix,
             exp=-layer.sum_right_shift,
             dense_exp=dense_exp,
@@ -67,7 +67,7 @@ def input_synapse(
 
 
 def own_synapse(layer: Layer, sparse: bool, fixed_only: bool = False) -> AbstractProcess:
-    """The synapses by which a recurrent layer hears itself: spikes, whatever its input is.
+    """Return the synapses from a recurrent layer to itself, which carry spikes.
 
     In fixed point stock ones will always do: ``fixed_only`` is for a chip, which has no others.
     """
@@ -76,11 +76,11 @@ def own_synapse(layer: Layer, sparse: bool, fixed_only: bool = False) -> Abstrac
         return _stock(layer, layer.weight_rec, layer.recurrent_shift, 0, None, sparse)
     # Its sums have another exponent than the others, which Lava's float Dense would not know.
     dense_exp = _factor(layer) + layer.sum_right_shift
-    return Synapses(weights=layer.weight_rec, exp=layer.recurrent_shift, dense_exp=dense_exp)
+    return ShiftedDense(weights=layer.weight_rec, exp=layer.recurrent_shift, dense_exp=dense_exp)
 
 
 def _factor(layer: Layer) -> int:
-    """By how many bits weights are shifted up in a stock synapse.
+    """Return the number of bits by which a stock synapse's weights are shifted up.
 
     Dense keeps 8 bits of a mixed-sign matrix by clearing the lowest bit of a 9-bit range. Weights
     of twice the mantissa survive that, and the exponent takes the factor out again. SLAYER's are
@@ -97,7 +97,7 @@ def _stock(
     delay: np.ndarray | None,
     sparse: bool,
 ) -> AbstractProcess:
-    """Lava's synapses, which shift their sums left by ``exp``, or right if it is negative."""
+    """Return Lava's synapses; they shift their sums left by ``exp``, or right if it is negative."""
     weight = weight.astype(np.int32) << _factor(layer)
     options: dict[str, Any] = {
         "num_weight_bits": WEIGHT_BITS,

@@ -41,7 +41,7 @@ from lava_procs.processes.hosted.process import Hosted
 from lava_procs.processes.network.process import Network
 from lava_procs.processes.readout.process import Readout
 from lava_procs.processes.recorder.process import Recorder
-from lava_procs.processes.sign_extend.process import Signed
+from lava_procs.processes.sign_extend.process import SignExtend
 from lava_procs.runner.guard import Job
 from lava_procs.runner.session import VARIABLES, Probed, Session
 from lava_procs.runner.watch import run_watched
@@ -49,7 +49,7 @@ from lava_procs.runner.watch import run_watched
 # Boards are queued for, booted and loaded before the first step.
 START_SECONDS = 1800.0
 
-_ON_HOST = (RingBuffer, Readout, Recorder, Signed)
+_ON_HOST = (RingBuffer, Readout, Recorder, SignExtend)
 
 
 class ChipCfg(Loihi2HwCfg):

@@ -11,8 +11,11 @@ from lava.proc.dense.process import DelayDense, Dense
 from lava.proc.sparse.process import DelaySparse, Sparse
 
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
-from lava_procs.processes.shifted_dense.models import PySynapsesModelFixed, PySynapsesModelFloat
-from lava_procs.processes.shifted_dense.process import Synapses
+from lava_procs.processes.shifted_dense.models import (
+    PyShiftedDenseModelFixed,
+    PyShiftedDenseModelFloat,
+)
+from lava_procs.processes.shifted_dense.process import ShiftedDense
 from lava_procs.synapse_choice import input_synapse, own_synapse
 from lava_procs.tests.harness import drive
 
@@ -25,7 +28,7 @@ CASES = {
     "one-to-one": (LayerSpec(2, kernel=(1, 1), options={"groups": 2}), IMAGE, {}, Sparse),
     "late": (LayerSpec(4), {}, {"delay": np.array([0, 3])}, DelayDense),
     "late-images": (LayerSpec(4, kernel=(2, 2)), IMAGE, {"delay": np.arange(24) % 4}, DelaySparse),
-    "late-and-shifted": (LayerSpec(4), {"bits": 16}, {"delay": np.array([0, 3])}, Synapses),
+    "late-and-shifted": (LayerSpec(4), {"bits": 16}, {"delay": np.array([0, 3])}, ShiftedDense),
 }
 
 
@@ -38,7 +41,9 @@ def test_stock_synapses_serve_where_they_are_exact(rng, part, options, given, ki
     assert type(found.process) is kind
 
 
-@pytest.mark.parametrize(("bits", "kind"), [(1, Dense), (8, Synapses)], ids=["spikes", "graded"])
+@pytest.mark.parametrize(
+    ("bits", "kind"), [(1, Dense), (8, ShiftedDense)], ids=["spikes", "graded"]
+)
 def test_own_spikes_beside_graded_inputs_need_synapses_of_ours(rng, bits, kind):
     net = random_stack(rng, [LayerSpec(4, recurrent=True)], 5, bits=bits)
     assert type(own_synapse(net.layers[0], sparse=False)) is kind
@@ -59,14 +64,14 @@ def test_synapses_delay_sum_and_shift(rng, exp, bits):
     weight, delays = rng.integers(-127, 128, (4, 3)), np.array([0, 5, 2])
     arrivals = rng.integers(0, 32, (3, 20))
     options = {"weights": weight, "exp": exp, "delays": delays, "num_message_bits": bits}
-    fixed = sums(Synapses(dense_exp=0, **options), PySynapsesModelFixed, arrivals)
+    fixed = sums(ShiftedDense(dense_exp=0, **options), PyShiftedDenseModelFixed, arrivals)
     values = arrivals if bits else arrivals > 0
     late = [np.roll(row, d) * (np.arange(20) >= d) for row, d in zip(values, delays, strict=True)]
     whole = weight @ np.array(late, int)
     expected = whole << exp if exp > 0 else whole >> -exp
     np.testing.assert_array_equal(fixed[:, 1:], expected[:, :-1])
     assert not fixed[:, 0].any()
-    floating = sums(Synapses(dense_exp=6, **options), PySynapsesModelFloat, arrivals)
+    floating = sums(ShiftedDense(dense_exp=6, **options), PyShiftedDenseModelFloat, arrivals)
     np.testing.assert_array_equal(floating[:, 1:], whole[:, :-1] * 2.0 ** (exp + 6))
 
 
@@ -76,9 +81,9 @@ def test_shifted_sums_of_late_inputs_are_rounded_once(rng):
     coarse = replace(net.layers[1], fraction_bits=3, theta0_int=2, bias_exp=0)
     assert coarse.sum_right_shift > 0
     synapse = input_synapse(coarse, 1, 0, net.layers[0].delay, False)
-    assert isinstance(synapse.process, Synapses)
+    assert isinstance(synapse.process, ShiftedDense)
     arrivals = rng.integers(0, 2, (3, 12))
-    found = sums(synapse.process, PySynapsesModelFixed, arrivals)
+    found = sums(synapse.process, PyShiftedDenseModelFixed, arrivals)
     late = np.array(
         [
             np.roll(row, d) * (np.arange(12) >= d)

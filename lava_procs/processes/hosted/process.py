@@ -3,7 +3,7 @@
 ::
 
     chip:  synapse ── GradedVec ── NxToPyAdapter
-    host:                                └─ Signed ── neurons ── PyToNxAdapter
+    host:                                └─ SignExtend ── neurons ── PyToNxAdapter
     chip:                                                              └─ next synapse
 
 A synapse adds up in the core of the neurons behind it, so something on the chip has to take the
@@ -23,12 +23,12 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from lava.proc.graded.process import GradedVec
 
 from export.loihi2 import STATE_BITS
-from lava_procs.processes.sign_extend.process import Signed
+from lava_procs.processes.sign_extend.process import SignExtend
 from lava_procs.sampled import DeletableProcess
 
 
 class Hosted(DeletableProcess):
-    """A layer's neurons, with the way to them and back.
+    """A layer's neurons on the host, with the adapters to them and back to the chip.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Hosted(DeletableProcess):
         self.s_out = OutPort(shape=shape)
         self.sums = GradedVec(shape=shape, vth=0, exp=0)
         self.leave = adapters.NxToPyAdapter(shape=shape, num_message_bits=STATE_BITS)
-        self.signed = Signed(shape=shape, bits=STATE_BITS)
+        self.signed = SignExtend(shape=shape, bits=STATE_BITS)
         self.neuron = neuron
         self.a_in.connect(self.sums.a_in)
         self.sums.s_out.connect(self.leave.inp)
@@ -70,7 +70,7 @@ class Hosted(DeletableProcess):
 @requires(CPU)
 @tag("fixed_pt")
 class PyHostedModel(AbstractSubProcessModel):
-    """The Process has made its parts already, as lava-dl's blocks do."""
+    """Does nothing: the Process has made its parts already, as lava-dl's blocks do."""
 
     def __init__(self, proc: AbstractProcess):
         pass

@@ -15,19 +15,19 @@ from lava_procs.synapse_choice import Synapse
 _REVERSED = [2, 1, 0]
 
 
-class Block(DeletableProcess):
+class NetxLayer(DeletableProcess):
     """Wires a layer's parts; outside, images are (width, height, channel) as in lava-dl.
 
     Parameters
     ----------
     layer
-        What the parts were made from.
+        The layer that the parts were built from.
     synapse, own
-        From the layer before, and, of a recurrent layer, from itself.
+        Synapses from the layer before and, in a recurrent layer, from the layer itself.
     neuron
         Process with ``a_in`` and ``s_out``, whose neurons stand in a row.
     output_message_bits
-        Of what it sends; 0 for spikes.
+        Bits of the messages that it sends; 0 for spikes.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class Block(DeletableProcess):
             self.synapse_rec.name = f"{self.name} recurrent synapse"
 
 
-def connect(before: Block, after: Block) -> None:
-    """Let ``after`` hear ``before``, flattening images where it takes vectors."""
+def connect(before: NetxLayer, after: NetxLayer) -> None:
+    """Connect ``before`` to ``after``, flattening images where it takes vectors."""
     out = before.out
     if len(out.shape) == 3 and len(after.inp.shape) == 1:
         out = out.transpose(_REVERSED).flatten()
@@ -83,7 +83,7 @@ def connect(before: Block, after: Block) -> None:
     out.connect(after.inp)
 
 
-@implements(proc=Block, protocol=LoihiProtocol)
+@implements(proc=NetxLayer, protocol=LoihiProtocol)
 @tag("floating_pt")
-class PyBlockModel(AbstractPyBlockModel):
-    """Lets a block run by its own name, in either arithmetic."""
+class PyNetxLayerModel(AbstractPyBlockModel):
+    """Lets a layer run by its own name, in either arithmetic."""

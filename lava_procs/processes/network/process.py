@@ -1,8 +1,8 @@
 """netx networks with CE-LIF layers.
 
-Stock files load exactly as lava-dl loads them. A file of ours, known by its ``/celif`` group, is
-validated first; its layers are then built from the validated integers, and the moment at which
-each one resets comes from the file instead of being counted.
+Stock files load exactly as lava-dl loads them. A celif file, known by its ``/celif`` group, is
+validated first; its layers are then built from the validated integers, and the step at which each
+layer resets is read from the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from export.netx.synapses import PAIRS
 from lava_procs.clock import Clock, clocks
 from lava_procs.netx_kind import is_ours
 from lava_procs.neuron_processes import process_for
-from lava_procs.processes.layer.process import Block, connect
+from lava_procs.processes.layer.process import NetxLayer, connect
 from lava_procs.sampled import DeletableProcess
 from lava_procs.synapse_choice import input_synapse, own_synapse
 
@@ -37,37 +37,37 @@ class Network(DeletableProcess, hdf5.Network):
     net_config
         The file.
     num_layers, skip_layers, input_shape, spike_exp, sparse_fc_layer
-        As in lava-dl; of a file of ours, layers with neurons are counted. Skipping some, feed what
-        the last one skipped fires.
+        As in lava-dl. In celif files only layers with neurons count; when layers are skipped, feed
+        the spikes of the last skipped one.
     input_message_bits
-        As in lava-dl; defaults to the file's input encoding if it is ours.
+        As in lava-dl; in a celif file it defaults to the file's input encoding.
     reset_interval
-        As in lava-dl. In a file of ours, the period at which samples arrive; defaults to the
-        sample's steps and the file's gap.
+        As in lava-dl. In a celif file, the period at which samples arrive; it defaults to the
+        sample's steps plus the file's gap.
     reset_offset
-        As in lava-dl. A file of ours knows when its layers reset.
+        As in lava-dl. A celif file knows when its layers reset.
     steps
-        Steps of a sample, no more than the file's, which they default to. Files of ours only.
+        Steps of a sample, by default and at most the file's. For celif files only.
     probe
-        Layer i of a file of ours writes its traces to the prefix ``<probe><i>``, see
+        Prefix of trace files: layer i of a celif file writes to ``<probe><i>``, see
         :mod:`lava_procs.probes`.
     late
         Steps by which samples reach every layer, or each of the layers, later than the file says:
-        what adapters take on the way to a chip. Files of ours only.
+        the time that adapters to a chip take. For celif files only.
     host
         Puts a Process of the same ports around a CELIF or Readout; see
         :mod:`lava_procs.processes.hosted.process`.
     stock_neurons
         Run CUBA layers as Lava's LIFReset, which has an on-chip model but is not silent between
         samples, instead of :class:`lava_procs.CUBA`, and recurrent layers by synapses that are
-        right in fixed point only. Files of ours only.
+        right in fixed point only. For celif files only.
 
     Attributes
     ----------
     fixed
         The network in integers; None for a stock file.
     clocks
-        Of the layers of a file of ours, in order.
+        Clocks of the layers of a celif file, in order.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Network(DeletableProcess, hdf5.Network):
                 sparse_fc_layer=sparse_fc_layer,
             )
         finally:
-            # lava-dl keeps the file open, which forbids writing it anew. Stock networks stay as
+            # lava-dl keeps the file open, which forbids writing it again. Stock networks stay as
             # they are: their users read net_config afterwards.
             if ours and hasattr(self, "net_config"):
                 self.net_config.f.close()
@@ -133,11 +133,11 @@ class Network(DeletableProcess, hdf5.Network):
         return layers
 
     def _blocks(self) -> list[AbstractProcess]:
-        """The layers of a file of ours, connected, and the table that lava-dl prints of them."""
+        """Build and connect the layers of a celif file, and the table that lava-dl prints."""
         assert self.fixed is not None
         everything = self.fixed.all_layers
         end = len(everything) if self.num_layers is None else self.num_layers
-        blocks: list[Block] = []
+        blocks: list[NetxLayer] = []
         bits = self.input_message_bits
         lines = [self._table_str(header=True)]
         for i, layer in enumerate(everything[:end]):
@@ -165,8 +165,8 @@ class Network(DeletableProcess, hdf5.Network):
             **pairs,
         )
 
-    def _block(self, i: int, message_bits: int) -> Block:
-        """Layer i of a file of ours, which hears messages of so many bits."""
+    def _block(self, i: int, message_bits: int) -> NetxLayer:
+        """Build layer i of a celif file; its inputs have ``message_bits`` bits."""
         assert self.fixed is not None
         layer = self.fixed.all_layers[i]
         before = self.fixed.all_layers[i - 1] if i else None
@@ -182,7 +182,9 @@ class Network(DeletableProcess, hdf5.Network):
             own = own_synapse(layer, self.sparse_fc_layer, fixed_only=self._stock)
         neuron = self._neuron(i, layer, synapse.dense_exp)
         bits = process_for(layer).message_bits
-        return Block(layer=layer, synapse=synapse, own=own, neuron=neuron, output_message_bits=bits)
+        return NetxLayer(
+            layer=layer, synapse=synapse, own=own, neuron=neuron, output_message_bits=bits
+        )
 
     def _neuron(self, i: int, layer: Layer, dense_exp: int) -> AbstractProcess:
         """Build the neurons of layer i."""

@@ -1,4 +1,4 @@
-"""A sink that writes what arrives to a memory-mapped file: the eyes for stock neurons."""
+"""A sink that writes what arrives to a memory-mapped file, for neurons that write no trace."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Recorder(DeletableProcess):
     Parameters
     ----------
     shape
-        Of what arrives.
+        Shape of the input.
     lag, steps, period
-        Those of the layer that is recorded, see :mod:`lava_procs.clock`.
+        Timing of the recorded layer, see :mod:`lava_procs.clock`.
     probe
         Prefix of trace files, see :mod:`lava_procs.probes`.
     """

@@ -1,4 +1,4 @@
-"""Float and fixed models of Synapses. Absolute imports only, as in celif/models.py."""
+"""Float and fixed models of ShiftedDense. Absolute imports only, as in celif/models.py."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lava.magma.core.model.py.ports import PyInPort, PyOutPort
 from lava.magma.core.model.py.type import LavaPyType
 
 from export.loihi2 import DELAY_BITS, MESSAGE_BITS_FIELD, STATE_BITS, WEIGHT_BITS
-from lava_procs.processes.shifted_dense.process import Synapses
+from lava_procs.processes.shifted_dense.process import ShiftedDense
 from lava_procs.sampled import FIXED, FLOAT, model_of
 
 
-class AbstractSynapsesModel(PyLoihiProcessModel):
+class AbstractShiftedDenseModel(PyLoihiProcessModel):
     """The part that does not depend on the arithmetic."""
 
     weights: np.ndarray = LavaPyType(np.ndarray, np.int64, precision=WEIGHT_BITS)
@@ -40,8 +40,8 @@ class AbstractSynapsesModel(PyLoihiProcessModel):
         self.a_buff = self.shifted(self.weights @ due)
 
 
-@model_of(Synapses, FLOAT)
-class PySynapsesModelFloat(AbstractSynapsesModel):
+@model_of(ShiftedDense, FLOAT)
+class PyShiftedDenseModelFloat(AbstractShiftedDenseModel):
     """Computes in float64, which holds the integers exactly."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
@@ -52,8 +52,8 @@ class PySynapsesModelFloat(AbstractSynapsesModel):
         return np.ldexp(sums.astype(float), self.exp + self.proc_params["dense_exp"])
 
 
-@model_of(Synapses, FIXED)
-class PySynapsesModelFixed(AbstractSynapsesModel):
+@model_of(ShiftedDense, FIXED)
+class PyShiftedDenseModelFixed(AbstractShiftedDenseModel):
     """Computes in integers; a network is only built if no sum can leave 32 bits."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=STATE_BITS)

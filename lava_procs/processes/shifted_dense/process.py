@@ -1,4 +1,4 @@
-"""Synapses of ours, for what Lava's stock ones do not compute alike in both arithmetics."""
+"""A dense synapse that computes the same in float and in fixed point, unlike Lava's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lava.magma.core.process.variable import Var
 from lava_procs.sampled import DeletableProcess
 
 
-class Synapses(DeletableProcess):
+class ShiftedDense(DeletableProcess):
     """A matrix of weights, whose inputs may be late and whose sums are shifted.
 
     Lava's float Dense ignores its exponent, and its DelayDense rounds the sums of each delay apart.
@@ -23,9 +23,9 @@ class Synapses(DeletableProcess):
     dense_exp
         What the float neurons behind divide their input by, as a power of two.
     delays
-        Steps by which each input is late, beside the one that every synapse takes.
+        Steps by which each input is late, in addition to the one that every synapse takes.
     num_message_bits
-        0 for spikes, as in Lava: anything but 0 counts as 1.
+        As in Lava, 0 means spikes: any input other than 0 counts as 1.
     """
 
     def __init__(

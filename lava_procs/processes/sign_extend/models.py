@@ -1,4 +1,4 @@
-"""Model of Signed. Absolute imports only, as in celif/models.py."""
+"""Model of SignExtend. Absolute imports only, as in celif/models.py."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from lava.magma.core.model.py.ports import PyInPort, PyOutPort
 from lava.magma.core.model.py.type import LavaPyType
 
 from export.loihi2 import STATE_BITS, SUM_BITS
-from lava_procs.processes.sign_extend.process import Signed
+from lava_procs.processes.sign_extend.process import SignExtend
 from lava_procs.sampled import model_of
 
 
-@model_of(Signed, ("fixed_pt",))
-class PySignedModel(PyLoihiProcessModel):
+@model_of(SignExtend, ("fixed_pt",))
+class PySignExtendModel(PyLoihiProcessModel):
     """Extends the sign of a message in the step in which it arrives."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32, precision=STATE_BITS)

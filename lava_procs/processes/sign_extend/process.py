@@ -7,7 +7,7 @@ from lava.magma.core.process.ports.ports import InPort, OutPort
 from lava_procs.sampled import DeletableProcess
 
 
-class Signed(DeletableProcess):
+class SignExtend(DeletableProcess):
     """Reads the lowest ``bits`` of what arrives as a two's complement number.
 
     Lava's adapters deliver a negative graded spike as a positive number of that many bits;

@@ -1,4 +1,4 @@
-"""SLAYER's neurons in Processes of ours: within a sample as Lava's stock ones, silent outside."""
+"""SLAYER's neurons: within a sample equal to Lava's stock Processes, and silent outside."""
 
 from __future__ import annotations
 
