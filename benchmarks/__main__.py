@@ -84,7 +84,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help=f"Some of {', '.join(PARTS)}.")] = None,
     strict: Annotated[bool, typer.Option(help="Fail if a target is missed.")] = False,
 ) -> None:
-    """Time celif beside other libraries and beside its own matrix products."""
+    """Compare the speed of celif with other libraries and with its own matrix products."""
     chosen = only or list(PARTS)
     if unknown := set(chosen) - set(PARTS):
         raise typer.BadParameter(f"expected some of {', '.join(PARTS)}, got {sorted(unknown)}")

@@ -129,7 +129,7 @@ def _send(layer: SpikingLayer, run: LayerRun) -> Arriving:
 
 
 def float_layers(net: FixedNetwork, graded: np.ndarray) -> Iterator[LayerRun]:
-    """Run the layers one after another, those of ours by the reference loop."""
+    """Run the layers one after another, our neurons by the reference loop."""
     for passed in walk(net.layers, encoded(net.encoding, graded), _run, _send):
         yield passed.result
 

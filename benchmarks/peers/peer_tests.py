@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Suite(NamedTuple):
-    """Tests of one wheel: how many there are, and what of ours stands in besides the runtime."""
+    """Tests of one wheel: how many there are, and which parts of Lava ours replace."""
 
     name: str
     modules: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The networks that a training step of ours is timed beside, with the shape of ours.
+"""The networks that our training step is compared with, in the same shape.
 
 Each is set to the fastest that its library offers on a CPU and computes as little as it can: no
 learnable decays, one matrix product a layer for the whole sequence, the mean over time before the

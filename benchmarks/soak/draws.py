@@ -47,7 +47,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "saturating": (False, False, False, True),
 }
 KINDS = ("convolution", "recurrent", "delays", "shifted", "CUBA", "SDNN", "signed", "no readout")
-"""What stacks of every kind of layer may have beside these."""
+"""What stacks of every kind of layer may have in addition."""
 
 _FEEDBACK = 150
 """Most neurons of a recurrent layer, whose weights are the square of it."""

@@ -1,1 +1,1 @@
-"""Speed: training steps, the twin and Lava, measured beside peers."""
+"""Speed: training steps, the twin and Lava, compared with peers."""

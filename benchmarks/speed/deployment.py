@@ -1,4 +1,4 @@
-"""What an exported network costs to run: the batched twin beside Lava's fixed-point models."""
+"""What an exported network costs to run: the batched twin and Lava's fixed-point models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from export import read_netx, simulate, to_netx
 from export.model.network import FixedNetwork
 
 TARGET = 2_000
-"""At least so many times as many samples a second as Lava's fixed-point models."""
+"""Least ratio to the samples per second of Lava's fixed-point models."""
 
 LAVA_SAMPLES = (1, 3)
 """Two runs: their difference is the cost of a step, without Lava's start and stop."""

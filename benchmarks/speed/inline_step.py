@@ -1,4 +1,4 @@
-"""Lava in one process beside Lava's own runtime: start-up, and a step of a trained network.
+"""Lava in one process compared with Lava's own runtime: start-up, and a step of a trained network.
 
 The network is ``models/seq-mnist-152.net``. Each runtime is timed in processes of its own, in turn.
 Start-up is from a built network to the end of its first step: compiling, building the models and,
@@ -23,7 +23,7 @@ from benchmarks.speed.parity import RedTest
 from benchmarks.speed.timing import Case, interleave
 
 STEP_TARGET, START_TARGET = 8.0, 3.0
-"""At least so many times as fast as Lava's own runtime."""
+"""Least speed-up over Lava's own runtime."""
 
 MODEL = Path(__file__).resolve().parents[2] / "models" / "seq-mnist-152.net"
 RUNTIMES = ("inline", "lava")

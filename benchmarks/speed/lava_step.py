@@ -1,7 +1,7 @@
-"""What a CE-LIF neuron costs in Lava: a step beside stock LIF's, in netx networks of one shape.
+"""What a CE-LIF neuron costs in Lava, compared with stock LIF in a netx network of the same shape.
 
-Both have four dense layers, 64 → 152 → 152 → 10 neurons of one kind, run in fixed point and start
-afresh with every sample. Each is timed in processes of its own, in turn, without start and stop.
+Both have four dense layers, 64 → 152 → 152 → 10 neurons of one kind, run in fixed point and are
+reset with every sample. Each is timed in processes of its own, in turn, without start and stop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.speed.timing import Case, interleave
 from benchmarks.speed.workloads import Workload
 
 TARGET = 1.15
-"""At most so many times as long a step as stock LIF's."""
+"""Largest ratio to the time of a step of stock LIF."""
 
 _WARM_UP = 30
 """Steps before the clock starts: the first ones build the models."""

@@ -35,7 +35,7 @@ def above(run: Callable[[], object]) -> dict[str, float]:
     """Megabytes before ``run``, and the most there were during it."""
     _return_freed()
     before = kilobytes("VmRSS")
-    _CLEAR.write_text("5")  # the high-water mark starts anew
+    _CLEAR.write_text("5")  # the high-water mark starts again
     run()
     return {"before_mb": before / 1024, "peak_mb": kilobytes("VmHWM") / 1024}
 

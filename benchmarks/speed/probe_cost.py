@@ -25,7 +25,7 @@ from lava_procs import run
 
 @dataclass(frozen=True)
 class RunSize:
-    """Of the network and of the run: long enough for the start to matter little."""
+    """Steps of the network and of the run, enough to make the start matter little."""
 
     widths: tuple[int, ...] = (64, 152, 152)
     steps: int = 784

@@ -1,4 +1,4 @@
-"""A training step beside its own matrix products, at the paper's batch: fresh, and busy."""
+"""A training step compared with its own matrix products, at the paper's batch: fresh, and busy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.speed.training_step import at_work
 from benchmarks.speed.workloads import Workload
 
 TARGET = 1.5
-"""At most so many times the products' time."""
+"""Largest ratio to the time of the products."""
 
 
 def measure(

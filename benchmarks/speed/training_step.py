@@ -1,4 +1,4 @@
-"""A training step beside its peers', with the targets."""
+"""A training step compared with those of peers, with the targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.speed.workloads import Workload
 from training import Network
 
 ALIF_TARGET, PEER_TARGET = 10.0, 8.0
-"""At least so many times as fast as ALIF, and as the fastest spiking peer."""
+"""Least speed-up over ALIF, and over the fastest spiking peer."""
 
 _CHECKED = 8
 """Sequences that tell whether a network works: all of them would cost the slowest half a minute."""

@@ -1,7 +1,7 @@
-"""What is timed: a training step, and the matrix products of ours alone.
+"""What is timed: a training step, and our matrix products alone.
 
 All have the shape of the paper's larger network, 1 → 64 → 152 → 152 → 10 over 784 steps. The
-networks beside ours are in :mod:`benchmarks.peers.peers`.
+the networks that it is compared with are in :mod:`benchmarks.peers.peers`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Workload:
 
 
 PAPER = Workload(batch=256)
-"""The paper's batch, at which a step is measured beside its matrix products."""
+"""The paper's batch, at which a step is compared with its matrix products."""
 
 QUICK = Workload(hidden=(8, 12, 12), steps=50, batch=4)
 """For a smoke test of the benchmark itself; its figures say nothing."""
@@ -73,7 +73,7 @@ def training_step(net: nn.Module, shape: Workload) -> Step:
 
 
 def products(shape: Workload) -> Callable[[], None]:
-    """The products that autograd performs in a step of ours, with buffers that exist already.
+    """The products that autograd performs in one of our steps, with buffers that exist already.
 
     Forward one for every layer and the readout; backward one for every weight and, except for
     the input, one for what the layer received. Without biases.

@@ -2,7 +2,7 @@
 
 Sequential digits over several seeds: accuracy in float, and as the integer twin at 8-bit and at
 4-bit weights and TE. Results go to ``runs/experiments/digits.json`` as they come: a seed that is
-there is not run again, and a training that was begun goes on from its checkpoint.
+there is not run again, and a training run that was begun continues from its checkpoint.
 """
 
 from __future__ import annotations

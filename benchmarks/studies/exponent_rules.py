@@ -27,7 +27,7 @@ from training.kernels.pool import keep_freed_memory
 from training.trainer.loop import evaluate
 
 BITS = (8, 4, 3, 2)
-"""Of weights and TE."""
+"""Bits of weights and TE."""
 
 Hits = dict[tuple[int, bool, str], int]
 

@@ -39,7 +39,7 @@ FRACTION_BITS = (6, 8, 10, 12, 14, 16, None)
 
 TUNED_BITS = ((4, 4),)
 TUNING = Recipe(epochs=15, batch=64, lr=1e-3, warmup=0.0)
-"""Of fine-tuning; networks that are quantisation-aware drop nothing out."""
+"""Recipe of fine-tuning; quantisation-aware networks have no dropout."""
 
 Results = dict[str, Any]
 

@@ -40,11 +40,11 @@ class Study:
         return [100 * sum(map(hits, seeds)) / self.images for seeds in self._rounds]
 
     def floats(self, kind: str = "float") -> list[float]:
-        """Of the float networks; ``float_tuned``: trained on as the fine-tuned ones were."""
+        """Scores of the float networks; ``float_tuned`` were trained further."""
         return self._percent(lambda seed: seed[kind])
 
     def fixed(self, kind: str, key: str) -> list[float]:
-        """Of a combination of bits; ``kind`` is ``cells`` or, fine-tuned, ``tuned``."""
+        """Scores of a combination of bits; ``kind`` is ``cells`` or, fine-tuned, ``tuned``."""
         return self._percent(lambda seed: seed[kind][key]["hits"])
 
     def mean(self, key: str) -> float:

@@ -61,7 +61,7 @@ class Way(NamedTuple):
     restore: Restore
     formats: dict[str, Any]
     bytes: Callable[[int, int], int]
-    """Of so many rows and steps."""
+    """The form for this many rows and steps."""
 
 
 def low_rank(te: np.ndarray, rank: int) -> np.ndarray:

@@ -78,7 +78,7 @@ _MIXED = (
         {"shape": (2, 4, 5), "bits": 16, "signed": True},
     ),
     # lava-dl's issue 372: recurrent synapses that hear spikes as graded input, or the reverse. Sums
-    # of so many bits are shifted right by the synapses, those of either kind.
+    # of that many bits are shifted right by the synapses, those of either kind.
     Kind("recurrent", (LayerSpec(7, recurrent=True), LayerSpec(6, recurrent=True)), {"bits": 13}),
     Kind(
         "delays",

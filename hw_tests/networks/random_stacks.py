@@ -1,4 +1,4 @@
-"""Random integer networks of every kind of layer, beside each other in any order."""
+"""Random integer networks of every kind of layer, in any order."""
 
 from __future__ import annotations
 

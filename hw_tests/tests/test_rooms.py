@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 STANDARD = set(sys.stdlib_module_names)
 
-# What each room may import beside the standard library and itself.
+# What each room may import besides the standard library and itself.
 ALLOWED = {
     "training": {"torch", "numpy", "numba", "safetensors"},
     "export": {"torch", "numpy", "numba", "h5py", "training"},

@@ -1,7 +1,7 @@
 """Neurons worked by hand: what any implementation of the layers has to reproduce.
 
 The numbers were worked out on paper from the equations in `hw_tests.oracle.oracle`, before any
-code ran; the arithmetic stands beside each case. Do not regenerate them from an implementation.
+code ran; each case shows its arithmetic. Do not regenerate them from an implementation.
 
 In the comments a quotient like ``-10240/4096 = -2.5 → -2`` is rz(), MAX is 2²³−1 = 8388607, and
 "S'" means that the neuron spiked at the previous step, so that nothing of V is kept.
