@@ -24,10 +24,10 @@ _INTRODUCTION = """# The paper's experiments
 What the CE-LIF paper (arXiv 2308.15150) shows, and what stands here. **Reproduced** means at the
 paper's size: an accuracy not more than 0.3 points below the paper's, a loss below its limit, or all
 claims of the experiment. **Smaller task** is a task or a training run smaller than the paper's,
-whose numbers cannot be compared. **Partly** was run at the paper's size and fell short, or was
-stopped. **Cited** numbers are not the paper's own. Accuracies are single runs unless a spread is
-given; the standard error of one on 10,000 test images is 0.1 points. Costs are core-hours on the
-machine of the records.
+whose numbers cannot be compared. **Partly** was run at the paper's size and fell short, was stopped,
+or used means that the paper did not. **Cited** numbers are not the paper's own. Accuracies are
+single runs unless a spread is given; the standard error of one on 10,000 test images is 0.1 points.
+Costs are core-hours on the machine of the records.
 """
 
 _AFTER = """
@@ -82,11 +82,18 @@ def _section(record: dict[str, Any], folder: str) -> str:
     if experiment.about and not record["quick"]:
         lines += [experiment.about, ""]
     lines += ["| | ours | paper | difference | |", "|---|---|---|---|---|"]
+    missing = [row for row in record["rows"] if row["ours"] is None]
     for row in record["rows"]:
+        if row["ours"] is None:
+            continue
         values = (ours(row), _paper(row), number(row["difference"], signed=True))
         unit = " ".join(part for part in (row["unit"], row["note"]) if part)
         lines.append(f"| {row['what']} | {' | '.join(values)} | {unit} |")
     lines.append("")
+    for cited, heading in ((False, "Not run"), (True, "Cited by the paper, not run")):
+        rows = [row for row in missing if row.get("cited", False) == cited]
+        listed = [f"{row['what']} (paper: {_paper(row)})" for row in rows]
+        lines += [f"- {heading}: {'; '.join(listed)}"] if listed else []
     for claim in record["claims"]:
         lines.append(f"- {'Holds' if claim['holds'] else '**Does not hold**'}: {claim['text']}")
     lines += [f"- {note}" for note in record["notes"]]

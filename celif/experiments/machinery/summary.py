@@ -11,6 +11,8 @@ partly
     Run at the paper's size, but stopped early, short of the paper, or with a claim that fails.
 cited
     The paper cites the number; there is nothing of its own to reproduce.
+measured
+    Not in the paper, and measured here.
 not run
     Nothing was run; the cost is what it would take.
 """
@@ -25,6 +27,8 @@ from celif.experiments.machinery.record import number, ours
 
 NEAR = 0.3
 """Points of accuracy below the paper that count as reproduced."""
+EXTRA = "not in the paper"
+"""Where items of this project's own stand."""
 Records = dict[tuple[str, bool], dict[str, Any]]
 """Records by the name of the experiment and whether they are of the quick size."""
 
@@ -62,6 +66,9 @@ class Item:
         Whether even the full size of the experiment is smaller than the paper's.
     note
         What a reader must know about our number.
+    unlike
+        Whether our number was reached by means that the paper did not use, so that even an equal
+        one does not reproduce it.
     """
 
     where: str
@@ -73,6 +80,7 @@ class Item:
     cost: str = ""
     smaller: bool = False
     note: str = ""
+    unlike: bool = False
 
     def line(self, records: Records) -> Line:
         """Return the item's row of the table."""
@@ -89,9 +97,17 @@ class Item:
         status = "reproduced" if all(held) else "partly"
         if full is None or self.smaller:
             status = "smaller task"
+        elif self.where == EXTRA:
+            status = "measured"
         said = f"{sum(held)} of {len(held)} claims hold"
         said += f"; {self.note}" if self.note else ""
-        return Line(name, status, said, self.paper, "" if status == "reproduced" else self.cost)
+        return Line(
+            name,
+            status,
+            said,
+            self.paper,
+            "" if status in ("reproduced", "measured") else self.cost,
+        )
 
     def _by_rows(self, name: str, record: dict[str, Any], full: bool) -> Line:
         found = {row["what"]: row for row in record["rows"]}
@@ -101,14 +117,14 @@ class Item:
         if not ran:
             return Line(name, "not run", "", paper, self.cost)
         shown = " / ".join(ours(row) if row["ours"] is not None else "not run" for row in rows)
-        status = "reproduced" if self._reached(rows) else "partly"
+        status = "reproduced" if self._reached(rows) and not self.unlike else "partly"
         if not full or self.smaller:
             status = "smaller task"
         notes = [row["note"] for row in ran if self.limit is not None and row["note"]]
         notes += [self.note] if self.note else []
         shown += f" ({'; '.join(notes)})" if notes else ""
         missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
-        return Line(name, status, shown, paper, self.cost if missing else "")
+        return Line(name, status, shown, paper, self.cost if missing or self.unlike else "")
 
     def _reached(self, rows: Sequence[dict[str, Any]]) -> bool:
         for row in rows:

@@ -66,7 +66,7 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     results.write(page, [tmp_path / "runs"])
     text = page.read_text()
     assert "| accuracy | 97 | 98 | -1 | % |" in text
-    assert "| loss | – | – | – | not run |" in text
+    assert "- Not run: loss (paper: –)" in text
     assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |  |" in text
     assert "celif reproduce made-up --quick" in text
     assert "**Does not hold**: it is good" in text
