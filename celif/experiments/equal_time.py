@@ -210,5 +210,6 @@ def _figure(found: dict[Contender, TimedRun], budget: Budget, words: str) -> Fig
 
 EXPERIMENT = Experiment(
     "equal-time", "LIF, ALIF and CE-LIF at equal processor time", run, parts=True,
-    item="Figure 4a", size="another design: equal processor time, with the slower recurrent kernels of its commit",
+    item="Figure 4a",
+    size="another design: equal processor time, with the slower recurrent kernels of its commit",
 )  # fmt: skip

@@ -186,8 +186,12 @@ def _claims(problem: Problem, found: LengthRuns, quick: bool) -> list[Claim]:
 
 
 def _figure(problem: Problem, found: list[LengthRuns], budget: str) -> Figure:
-    # A length without any curve would be an empty frame.
-    found = [each for each in found if any(run.history for run in each.runs.values())] or found[:1]
+    # A length whose runs have hardly begun would be an empty frame.
+    begun = [
+        each for each in found
+        if any(10 * len(run.history) > each.preset.recipe.epochs for run in each.runs.values())
+    ]  # fmt: skip
+    found = begun or found[:1]
     columns = min(2, len(found))
     lines = -(-len(found) // columns)
     figure, axes = plt.subplots(

@@ -24,10 +24,10 @@ _INTRODUCTION = """# The paper's experiments
 What the CE-LIF paper (arXiv 2308.15150) shows, and what stands here. **Reproduced** means at the
 paper's size: an accuracy not more than 0.3 points below the paper's, a loss below its limit, or all
 claims of the experiment. **Smaller task** is a task or a training run smaller than the paper's,
-whose numbers cannot be compared. **Partly** was run at the paper's size and fell short, was stopped,
-or used means that the paper did not. **Cited** numbers are not the paper's own. Accuracies are
-single runs unless a spread is given; the standard error of one on 10,000 test images is 0.1 points.
-Costs are core-hours on the machine of the records.
+whose numbers cannot be compared. **Partly** was run at the paper's size and fell short, was
+stopped, or used means that the paper did not. **Cited** numbers are not the paper's own. Accuracies
+are single runs unless a spread is given; the standard error of one on 10,000 test images is 0.1
+points. Costs are core-hours on the machine of the records.
 """
 
 _AFTER = """
