@@ -7,6 +7,7 @@ thread; one that does not takes place in a thread of its own.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -18,20 +19,15 @@ import numpy as np
 from lava.magma.compiler.executable import Executable
 from lava.magma.core.run_conditions import AbstractRunCondition, RunContinuous, RunSteps
 
-from lava_procs.one_process import models, variables
-from lava_procs.one_process.external import ExternalChannel
-from lava_procs.one_process.order import along_the_wires
-from lava_procs.one_process.phases import STOP, Actor, Protocol
-from lava_procs.one_process.scheduler import Cancelled, Scheduler
-from lava_procs.one_process.watchdog import Watchdog, raise_in_thread
+from lava_procs.one_process.network import InlineNetwork, Variable
+from lava_procs.one_process.phases import STOP
+from lava_procs.one_process.scheduler import Cancelled
 from lava_procs.runner.supervise import LavaRunError, LavaTimeoutError
+from lava_procs.runner.watchdog import Watchdog, raise_in_thread
 
 _POLL = 0.2
 _PATIENCE = 5.0
 """Seconds that a step may take once the network is to stop."""
-
-_MOMENT = 0.02
-"""Seconds in which the threads of Lava's own ports deliver a message."""
 
 
 class InlineRuntime:
@@ -50,10 +46,8 @@ class InlineRuntime:
 
     Attributes
     ----------
-    steps
-        Time steps taken since the start.
     after_step
-        Called after each of them, in the thread that runs.
+        Called after each time step, in the thread that runs.
     """
 
     def __init__(
@@ -67,22 +61,16 @@ class InlineRuntime:
         self.log = logging.getLogger(__name__)
         self.log.setLevel(loglevel)
         self.num_steps = 0
-        self.steps = 0
         self.after_step: Callable[[], None] | None = None
         self._executable, self._timeout = executable, timeout
-        self._scheduler = Scheduler()
-        self._protocol = Protocol([], self._scheduler)
-        self._by_id: dict[int, Actor] = {}
-        self._outward: list[ExternalChannel] = []
-        self._sends = False
+        self._network: InlineNetwork | None = None
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
-        self._broken = ""
         self._pausing = False
-        self._is_initialized = self._is_started = self._is_running = False
+        self._is_started = self._is_running = False
 
     def __del__(self) -> None:
-        self._scheduler.cancelled = self._pausing = True
+        self._call_off()
 
     def __enter__(self) -> None:
         self.initialize()
@@ -95,35 +83,20 @@ class InlineRuntime:
         """What the compiler decided about nodes."""
         return self._executable.node_configs
 
+    @property
+    def steps(self) -> int:
+        """Time steps taken since the start."""
+        return self._network.steps if self._network is not None else 0
+
     def initialize(self, node_cfg_idx: int = 0) -> None:
         """Build the models and connect them."""
-        executable = self._executable
-        models.check(executable)
-        self._scheduler = Scheduler()
-        self.steps, self._broken, self._failure = 0, "", None
-        self._outward = models.connect(executable, self._scheduler)
-        self._sends = any(map(models.sends_by_itself, executable.proc_builders.values()))
-        processes = along_the_wires(
-            list(executable.proc_builders),
-            [(wire.src_process, wire.dst_process) for wire in executable.channel_builders or ()],
-        )
-        actors = []
-        for process in processes:
+        self._network = InlineNetwork(self._executable)
+        for process in self._executable.proc_builders:
             process._runtime = self
-            builder = executable.proc_builders[process]
-            name = models.describe(process, builder.proc_model)
-            actors.append(Actor(name, models.build(process, builder)))
-        self._by_id = {actor.model.model_id: actor for actor in actors}
-        self._protocol = Protocol(actors, self._scheduler)
-        self._is_initialized = True
 
     def start(self, run_condition: AbstractRunCondition) -> None:
         """Run for a number of steps, or until paused; after a stop, from the beginning."""
         self._settle()
-        if self._broken:
-            raise LavaRunError(f"{self._broken}; stop it to run it again from the beginning")
-        if not self._is_initialized:
-            self.initialize()
         if isinstance(run_condition, RunSteps):
             self.num_steps, blocking = run_condition.num_steps, run_condition.blocking
         elif isinstance(run_condition, RunContinuous):
@@ -133,10 +106,18 @@ class InlineRuntime:
                 f"run condition: expected RunSteps or RunContinuous, got "
                 f"{type(run_condition).__name__}"
             )
+        if self._network is None:
+            self.initialize()
+        assert self._network is not None
+        if not self._network.is_whole:
+            raise LavaRunError(
+                "its last run ended in the middle of a step; stop it to run it again from the "
+                "beginning"
+            )
         self._is_started = self._is_running = True
-        self._pausing = self._scheduler.cancelled = False
+        self._pausing = self._network.scheduler.cancelled = False
         if blocking:
-            self._run_for(self.num_steps)
+            self._run()
         else:
             self._thread = threading.Thread(target=self._run_aside, name="Lava", daemon=True)
             self._thread.start()
@@ -152,57 +133,49 @@ class InlineRuntime:
 
     def stop(self) -> None:
         """End everything; a later run starts from the beginning."""
-        self._pausing = self._scheduler.cancelled = True
+        self._call_off()
         try:
             self._settle(patience=_PATIENCE)
         finally:
-            self._release()
+            self._is_started = self._is_running = False
+            self._network = None
 
     def get_var(self, var_id: int, idx: Any = None) -> np.ndarray:
-        """The value of a variable."""
-        name, shape, actor, attribute = self._variable(var_id)
-        value = variables.read(name, getattr(actor.model, attribute), shape)
+        """Return the value of a variable."""
+        value = self._variable(var_id).get()
         return value if idx is None else value[idx]
 
     def set_var(self, var_id: int, value: np.ndarray, idx: Any = None) -> None:
         """Set a variable."""
-        name, _, actor, attribute = self._variable(var_id)
+        variable = self._variable(var_id)
         if idx is not None:
             raise NotImplementedError(
-                f"{name}: expected a value for the whole variable, got an index; get the "
-                "variable, change it and set it"
+                f"{variable.name}: expected a value for the whole variable, got an index; get "
+                "the variable, change it and set it"
             )
-        variables.write(actor.model, name, attribute, value)
+        variable.set(value)
 
     def running(self) -> str:
-        """The model that is running now, or nothing."""
-        worker = self._scheduler.current
-        task = worker.task if worker is not None else None
-        return task.name if task is not None else ""
+        """Name the model that is running now, or return nothing."""
+        return self._network.running() if self._network is not None else ""
 
-    def _variable(self, var_id: int) -> tuple[str, tuple[int, ...], Actor, str]:
-        if self._is_running:
-            self._check_thread()
-        if not self._is_started:
-            raise RuntimeError("Runtime has not started")
-        models_by_id = self._executable.node_configs[0].var_models
-        if var_id not in models_by_id:
-            raise AssertionError(
-                f"variable {var_id}: expected one that a ProcessModel declares, found none"
-            )
-        var = models_by_id[var_id]
-        actor = self._by_id[var.proc_id]
-        attribute = actor.model.var_id_to_var_map[var_id]
-        return f"{actor.name}.{attribute}", var.shape, actor, attribute
-
-    def _check_thread(self) -> None:
+    def _variable(self, var_id: int) -> Variable:
         if self._thread is not None and not self._thread.is_alive():
             self._settle()
-        else:
+        if self._is_running:
             raise RuntimeError(
                 "a variable can be read and set while its network does not run; wait for it or "
                 "pause it first"
             )
+        if not self._is_started or self._network is None:
+            raise RuntimeError("Runtime has not started")
+        return self._network.variable(var_id)
+
+    def _call_off(self) -> None:
+        """Ask a run to end, also if it waits for another thread."""
+        self._pausing = True
+        if self._network is not None:
+            self._network.scheduler.cancelled = True
 
     def _settle(self, patience: float = float("inf")) -> None:
         """Wait for the thread of a run that did not block, and raise what it raised.
@@ -225,40 +198,21 @@ class InlineRuntime:
 
     def _run_aside(self) -> None:
         try:
-            self._run_for(self.num_steps)
+            self._run()
         except BaseException as error:  # raised again in the thread that waits
             self._failure = error
 
-    def _run_for(self, steps: int) -> None:
-        if self._timeout is None:
-            self._step_through(steps)
-            return
-        with Watchdog(self._timeout, self._too_late, self.running):
-            self._step_through(steps)
-
-    def _step_through(self, steps: int) -> None:
-        protocol, request = self._protocol, 0
-        self._broken = "its last run ended in the middle of a step"
+    def _run(self) -> None:
+        network, request = self._network, 0
+        assert network is not None
+        limited: Any = contextlib.nullcontext()
+        if self._timeout is not None:
+            limited = Watchdog(self._timeout, self._too_late, self.running)
         try:
-            protocol.begin(steps)
-            for _ in range(steps):
-                request = protocol.step()
-                self.steps += 1
-                if self.after_step is not None:
-                    self.after_step()
-                if request or self._pausing:
-                    break
-            protocol.end()
-            self._broken = ""
-        except Cancelled:
-            pass
+            with contextlib.suppress(Cancelled), limited:
+                request = network.run(self.num_steps, lambda: self._pausing, self.after_step)
         finally:
-            self._scheduler.close()
             self._is_running = False
-        for channel in self._outward:
-            channel.hand_over()
-        if self._sends:
-            time.sleep(_MOMENT)
         if request == STOP:
             self.stop()
 
@@ -267,8 +221,3 @@ class InlineRuntime:
             f"a Lava network: not finished after {self._timeout:g} s (step {self.steps + 1} of "
             f"{self.num_steps}); {doing}"
         )
-
-    def _release(self) -> None:
-        self._is_initialized = self._is_started = self._is_running = False
-        self._by_id, self._broken = {}, ""
-        self._protocol = Protocol([], self._scheduler)

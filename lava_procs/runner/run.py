@@ -12,16 +12,22 @@ from functools import partial
 
 import numpy as np
 
-from export import FixedNetwork, ModelError, Trace, read_netx, write_netx
+from export import FixedNetwork, ModelError, Trace
 from export.model.trace import joined
-from lava_procs.loihi.host import Loihi, LoihiMissingError, missing
+from lava_procs.loihi.host import Loihi
 from lava_procs.loihi.session import ChipSession
-from lava_procs.runner.inline_session import ForkedInlineSession, InlineSession
-from lava_procs.runner.session import HEARTBEAT_SECONDS, Probed, Session, check_precision
+from lava_procs.runner.arguments import (
+    check_runtime,
+    checked,
+    chip_of,
+    count_of,
+    file_of,
+    new_folder,
+    session_kind,
+)
+from lava_procs.runner.inline_session import InlineSession
+from lava_procs.runner.session import HEARTBEAT_SECONDS, Session
 from lava_procs.runner.supervise import Job, supervise
-
-RUNTIMES = ("inline", "lava")
-"""What may run Lava's models on this CPU."""
 
 _CHUNK_STEPS = 1000
 """Steps that a network of a stream should run for at least: starting one takes as long as 200."""
@@ -92,14 +98,14 @@ def run(
     LoihiMissingError
         Something that a run on the chip needs is not there.
     """
-    fixed, probed = _checked(net, precision, trace, probe, layers)
-    _check_runtime(runtime)
-    chip = _chip(target, precision, workers)
+    fixed, probed = checked(net, precision, trace, probe, layers)
+    check_runtime(runtime)
+    chip = chip_of(target, precision, workers)
     samples = fixed.encode(x)
-    parts = np.array_split(samples, max(1, min(_count(workers), len(samples))))
+    parts = np.array_split(samples, max(1, min(count_of(workers), len(samples))))
     reached = nullcontext() if chip is None else chip.reached()
     with reached, tempfile.TemporaryDirectory(prefix="celif-") as root:
-        path = _file(net, root)
+        path = file_of(net, root)
         if chip is None and runtime == "inline" and len(parts) == 1:
             single = InlineSession(fixed, path, "", samples, precision, probed)
             report_steps = None if progress is None else partial(_report, progress, single.total)
@@ -107,8 +113,8 @@ def run(
             if progress is not None:
                 progress(single.total, single.total)
             return found
-        kind = _kind(runtime) if chip is None else partial(ChipSession, chip=chip)
-        sessions = [kind(fixed, path, _folder(root), part, precision, probed) for part in parts]
+        kind = session_kind(runtime) if chip is None else partial(ChipSession, chip=chip)
+        sessions = [kind(fixed, path, new_folder(root), part, precision, probed) for part in parts]
         total = sum(session.total for session in sessions)
 
         def report() -> None:
@@ -154,15 +160,15 @@ def run_stream(
     net, precision, heartbeat, workers, trace, probe, layers, runtime
         As in :func:`run`.
     """
-    fixed, probed = _checked(net, precision, trace, probe, layers)
-    _check_runtime(runtime)
+    fixed, probed = checked(net, precision, trace, probe, layers)
+    check_runtime(runtime)
     if chunk is not None and chunk < 1:
         raise ValueError(f"chunk: expected 1 or more, got {chunk}")
-    count = _count(workers)
+    count = count_of(workers)
 
     def inline_traces() -> Iterator[Trace]:
         with tempfile.TemporaryDirectory(prefix="celif-") as root:
-            path = _file(net, root)
+            path = file_of(net, root)
             for group in _chunks(samples, fixed, chunk):
                 single = InlineSession(fixed, path, "", group, precision, probed)
                 seen = single.run(timeout, heartbeat)
@@ -170,16 +176,17 @@ def run_stream(
                     yield seen.sample(i)
 
     def traces() -> Iterator[Trace]:
+        kind = session_kind(runtime)
         sessions: list[Session] = []
 
         def jobs() -> Iterator[Job]:
             for group in _chunks(samples, fixed, chunk):
-                session = _kind(runtime)(fixed, path, _folder(root), group, precision, probed)
+                session = kind(fixed, path, new_folder(root), group, precision, probed)
                 sessions.append(session)
                 yield session.job(root, timeout, heartbeat)
 
         with tempfile.TemporaryDirectory(prefix="celif-") as root:
-            path = _file(net, root)
+            path = file_of(net, root)
             # Closed before its folder goes, whether the stream ends or is left.
             with closing(supervise(jobs(), count)) as results:
                 for _ in results:
@@ -190,81 +197,6 @@ def run_stream(
                         yield seen.sample(i)
 
     return inline_traces() if runtime == "inline" and count == 1 else traces()
-
-
-def _checked(
-    net: str | os.PathLike[str] | FixedNetwork,
-    precision: str,
-    trace: bool,
-    probe: Collection[str] | None,
-    layers: Collection[int] | None,
-) -> tuple[FixedNetwork, Probed]:
-    """The network, and what is to be seen of it."""
-    fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
-    check_precision(precision)
-    return fixed, Probed.of(fixed, trace, probe, layers)
-
-
-def _check_runtime(runtime: str) -> None:
-    if runtime not in RUNTIMES:
-        raise ValueError(f"runtime: expected {' or '.join(map(repr, RUNTIMES))}, got {runtime!r}")
-
-
-def _kind(runtime: str) -> type[Session]:
-    """Return the session for runs in processes of their own."""
-    return ForkedInlineSession if runtime == "inline" else Session
-
-
-def _report(progress: Callable[[int, int], None], total: int, done: int) -> None:
-    progress(done, total)
-
-
-def _chip(target: str | Loihi, precision: str, workers: int | None) -> Loihi | None:
-    """Which chip to run on, all of whose pieces are there; None for this CPU."""
-    if target == "lava":
-        return None
-    chip = Loihi() if target == "loihi2" else target
-    if not isinstance(chip, Loihi):
-        raise ValueError(f"target: expected 'lava', 'loihi2' or a Loihi, got {target!r}")
-    if precision != "fixed":
-        raise ValueError(f"precision: expected 'fixed', all that Loihi has, got {precision!r}")
-    if workers != 1:
-        raise ValueError(f"workers: expected 1, as there is one chip, got {workers}")
-    if (reason := missing(chip)) is not None:
-        raise LoihiMissingError(reason)
-    return chip
-
-
-def _file(net: str | os.PathLike[str] | FixedNetwork, root: str) -> str:
-    """A file that holds the network."""
-    if not isinstance(net, FixedNetwork):
-        return os.fspath(net)
-    path = f"{root}/net.net"
-    write_netx(net, path)
-    return path
-
-
-def _folder(root: str) -> str:
-    return tempfile.mkdtemp(dir=root)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _count(workers: int | None) -> int:
-    if workers is None:
-        return (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-    if workers < 1:
-        raise ValueError(f"workers: expected 1 or more, or None for every core, got {workers}")
-    return workers
 
 
 def _chunks(
@@ -286,3 +218,7 @@ def _chunks(
         size = chunk or -(-_CHUNK_STEPS // (shape[2] + fixed.gap))
         while group := list(itertools.islice(alike, size)):
             yield np.concatenate(group)
+
+
+def _report(progress: Callable[[int, int], None], total: int, done: int) -> None:
+    progress(done, total)

@@ -124,7 +124,7 @@ def test_model_changes_neither_its_process_nor_another_network():
         counter, adder = counted()
         with stopping(counter):
             counter.run(condition=RunSteps(num_steps=2), run_cfg=CFG)
-            adder.runtime._by_id[adder.id].model.sparse.data[:] = 0
+            adder.runtime._network._actors[adder.id].model.sparse.data[:] = 0
         assert adder.sparse.init.data.tolist() == [1, 2, 3]
 
 
