@@ -144,7 +144,9 @@ def build(content: dict[str, Any]) -> nn.Module:
         )
     try:
         if kind == "Network":
-            _require_shapes(network, content["weights"])
+            _require_shapes(network, content["weights"], "")
+        elif kind in LATE_BUILDERS:
+            _require_shapes(network["net"], content["weights"], "net.")
         net = BUILDERS[kind](**network)
     except CheckpointError:
         raise
@@ -157,11 +159,14 @@ def build(content: dict[str, Any]) -> nn.Module:
     return net
 
 
-def _require_shapes(network: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+def _require_shapes(
+    network: dict[str, Any], weights: dict[str, torch.Tensor], prefix: str
+) -> None:
     """Require the weights to be those of a network, before memory for one is allocated."""
     config = NetworkConfig(**network)
     with torch.device("meta"):  # shapes without memory
-        expected = {name: tuple(w.shape) for name, w in Network(**config).state_dict().items()}
+        states = Network(**config).state_dict()
+    expected = {f"{prefix}{name}": tuple(w.shape) for name, w in states.items()}
     found = {name: tuple(w.shape) for name, w in weights.items()}
     for name in {**expected, **found}:
         if expected.get(name) != found.get(name):
