@@ -159,9 +159,7 @@ def build(content: dict[str, Any]) -> nn.Module:
     return net
 
 
-def _require_shapes(
-    network: dict[str, Any], weights: dict[str, torch.Tensor], prefix: str
-) -> None:
+def _require_shapes(network: dict[str, Any], weights: dict[str, torch.Tensor], prefix: str) -> None:
     """Require the weights to be those of a network, before memory for one is allocated."""
     config = NetworkConfig(**network)
     with torch.device("meta"):  # shapes without memory
