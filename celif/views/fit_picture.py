@@ -39,7 +39,7 @@ def _squares(cores: tuple[Core, ...], per_chip: int, pool: int) -> dict[str, lis
 
 
 def draw(placement: Placement, title: str) -> Figure:
-    """The chips in use (the first dozen), as squares of cores."""
+    """Draw the chips in use (the first dozen) as squares of cores."""
     per_chip, pool = placement.chip["cores"], placement.chip["pool_words"]
     used = -(-len(placement.cores) // per_chip)
     shown = min(used, _CHIPS_SHOWN)
@@ -96,7 +96,7 @@ def draw(placement: Placement, title: str) -> Figure:
 
 
 def check_path(path: Path) -> None:
-    """Refuse what :func:`save` could not write."""
+    """Refuse a path that :func:`save` could not write."""
     if path.suffix.lower() not in (".png", ".svg"):
         raise ValueError(f"--picture {path}: expected a name that ends in .png or .svg")
     if not path.absolute().parent.is_dir():
@@ -104,7 +104,7 @@ def check_path(path: Path) -> None:
 
 
 def save(placement: Placement, title: str, path: Path) -> None:
-    """Write the picture, as PNG or SVG by the name's end."""
+    """Write the picture as PNG or SVG, by the end of its name."""
     check_path(path)
     kind = path.suffix.lower().lstrip(".")
     # Without a salt of our own, matplotlib draws its names in SVG at random.

@@ -25,7 +25,7 @@ _REMEDIES_SHOWN = 6
 
 
 def symbol(layer: int) -> str:
-    """What stands for a layer."""
+    """Return the character that stands for a layer."""
     return SYMBOLS[layer] if layer < len(SYMBOLS) else "+"
 
 
@@ -157,7 +157,7 @@ def _show_metrics(metrics: Mapping[str, Any]) -> None:
 
 
 def export_options(formats: Mapping[str, int | str]) -> str:
-    """What asks for formats: options of ``celif export``, or, if it has none, of ``to_netx``."""
+    """Return the options of ``celif export`` for formats, or else a call of ``to_netx``."""
     from celif.commands.export import export
 
     if not formats:
@@ -198,7 +198,7 @@ def show_figures(chip: Chip) -> None:
 
 
 def show(name: str, result: Fit) -> None:
-    """Print the outcome."""
+    """Print the outcome of a fit."""
     chips = f"{result.chips:,} chip{'s' * (result.chips > 1)}"
     where = f"{result.chip.name}, {chips}"
     if result.placement is None:

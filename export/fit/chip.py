@@ -57,18 +57,18 @@ class Chip:
         return int(self.figures[figure].value)
 
     def rate(self, figure: str) -> float:
-        """A figure that need not be whole."""
+        """Return a figure that need not be whole."""
         return float(self.figures[figure].value)
 
     def with_figures(self, **values: float) -> Chip:
-        """The same chip with other values; their source is the caller."""
+        """Return the same chip with other values, whose source is the caller."""
         figures = dict(self.figures)
         for name, value in values.items():
             figures[name] = _changed(self, name, {"value": value, "source": "given"})
         return replace(self, figures=figures)
 
     def board(self, name: str) -> Board:
-        """A board by its name, however it is spelt: ``hala-point`` is Hala Point."""
+        """Find a board by its name, however it is spelt: ``hala-point`` is Hala Point."""
         wanted = _plain(name)
         for board in self.boards.values():
             if _plain(board.name) == wanted:
@@ -77,7 +77,7 @@ class Chip:
         raise ValueError(f"board: expected one of {known}, got {name!r}")
 
     def on(self, board: Board) -> Chip:
-        """The chip as it is on a board, whose chips may have fewer cores in use."""
+        """Return the chip as it is on a board, whose chips may have fewer cores in use."""
         if board.cores == self["cores"]:
             return self
         figure = replace(
@@ -105,7 +105,7 @@ def _plain(name: str) -> str:
 
 
 def _changed(base: Chip, name: str, given: Any, file: str = "chip") -> Figure:
-    """A figure of ``base`` with what a file says of it."""
+    """Return a figure of ``base`` with what a file says of it."""
 
     def error(expected: str, found: Any) -> ValueError:
         return ValueError(f"{file} {name}: expected {expected}, got {found!r}")
@@ -132,7 +132,7 @@ def _changed(base: Chip, name: str, given: Any, file: str = "chip") -> Figure:
 
 
 def read_chip(file: Path, base: Chip) -> Chip:
-    """``base`` with the figures that a JSON file overrides."""
+    """Return ``base`` with the figures that a JSON file overrides."""
     try:
         given = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as reason:

@@ -40,7 +40,7 @@ CLASSES = {
 
 
 def counts(program: Program) -> dict[str, int]:
-    """Instructions by class, and all of them."""
+    """Count the instructions of a program by class, and all of them."""
     ops = Counter(instruction.op for instruction in program)
     by_class = {name: sum(ops[op] for op in members) for name, members in CLASSES.items()}
     return {**by_class, "all": len(program)}
@@ -104,7 +104,7 @@ def _span(values: Iterable[int]) -> Interval:
 
 
 def _bounds(op: str, a: Interval, b: Interval) -> Interval:
-    """Ends of what an operation makes of values between the ends of its operands."""
+    """Bound the result of an operation from the bounds of its operands."""
     if op in ("GE", "GT"):
         return 0, 1
     if op == "CLR":
@@ -126,7 +126,7 @@ def widths(
     constants: Mapping[str, Interval],
     arrays: Mapping[str, Interval] | None = None,
 ) -> list[int]:
-    """Bits, sign included, that hold whatever each instruction writes.
+    """Return the bits, sign included, that hold whatever each instruction writes.
 
     Intervals are sent through the program, each operand taken to be independent of the others:
     enough, though sometimes a bit more than needed.

@@ -156,7 +156,7 @@ def _columns(held: Words) -> dict[str, int]:
 
 
 def shortages(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> tuple[Shortage, ...]:
-    """Every limit that the layers pass on a board; none if they fit."""
+    """Return every limit that the layers pass on a board; none if they fit."""
     alone = [s for layer in layers for s in _of_a_neuron(layer, chip)]
     if alone:
         return tuple(alone)
@@ -185,7 +185,7 @@ def place(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> Placement:
 
 
 def _of_a_neuron(layer: Demand, chip: Chip) -> Iterator[Shortage]:
-    """Limits that one neuron of a layer passes, so that no placement helps."""
+    """Yield the limits that a single neuron of a layer passes, so that no placement helps."""
     widths = (
         ("weight bits", layer.weight_bits, chip["weight_bits"], "bits of a weight"),
         ("message bits", layer.message_bits, chip["message_bits"], "bits of a graded spike"),
@@ -209,7 +209,7 @@ def _worst(shares: dict[str, float]) -> str | None:
 
 
 def _of_the_board(layers: Sequence[Demand], chip: Chip, chips: int) -> Shortage:
-    """The limit for which the cores run out: one resource alone, or else their number."""
+    """Name the limit for which the cores run out: one resource alone, or else their number."""
     cores = chips * chip["cores"]
     parts = [split(layer, chip) for layer in layers]
     per_layer = {"neurons": [layer.neurons for layer in layers]}

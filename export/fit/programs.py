@@ -29,7 +29,7 @@ from export.steps.sigma_delta import MESSAGE_EXP, MESSAGE_MAX, STATE_EXP
 
 
 def fetch_te(form: str, wave_bits: int = 0) -> Program:
-    """TE[k] of a neuron, by how it is kept; ``column`` = k div hold is one for a whole core."""
+    """Fetch TE[k] of a neuron, by how it is kept; ``column`` is k div hold for a whole core."""
     if form == "table":
         return (Instruction("LOADX", "te", "te_row", "column", "TE[k]"),)
     if form == "packed":
@@ -103,7 +103,7 @@ def celif_step(form: str = "table", wave_bits: int = 0) -> Program:
 
 
 def celif_begin(form: str = "table") -> Program:
-    """Before k = 0 of every sample."""
+    """Reset a CE-LIF neuron before k = 0 of every sample."""
     phase = (Instruction("STORE", "phase", 0),) if form == "cosine" else ()
     return (
         Instruction("STORE", "theta", "theta0_int", note="Θ ← Θ0"),
@@ -212,7 +212,7 @@ PROGRAMS: dict[str, Callable[[Any], Program]] = {
 
 
 def program_of(layer: Layer) -> Program:
-    """One step of a neuron of ``layer``."""
+    """Return one step of a neuron of ``layer``."""
     if layer.kind in PROGRAMS:
         return PROGRAMS[layer.kind](layer)
     assert isinstance(layer, SpikingLayer)

@@ -73,7 +73,7 @@ def _formats(layers: Layers) -> dict[str, int | str]:
 
 
 def _bits(te: TeDemand) -> list[tuple[str, TeDemand]]:
-    """Fewer bits of TE, mildest first; packing alone loses nothing."""
+    """List fewer bits of TE, mildest first; packing alone loses nothing."""
     levels = [("", te)]
     if not isinstance(te.form, Table):
         return levels
@@ -88,7 +88,7 @@ def _bits(te: TeDemand) -> list[tuple[str, TeDemand]]:
 
 
 def _holds(te: TeDemand) -> list[tuple[str, int]]:
-    """Longer holding of each TE value."""
+    """List longer times for which each TE value is held."""
     if not isinstance(te.form, Table):
         return [("", 1)]
     longer = (n for n in _HOLDS if te.form.hold < n <= min(te.steps, loihi2.HOLD_MAX))
@@ -123,7 +123,7 @@ def _te_levels(layers: Layers) -> dict[tuple[int, int, int], tuple[list[str], La
 
 
 def _weight_levels(layers: Layers) -> list[tuple[str, Callable[[Layers], Layers]]]:
-    """Fewer bits of the weights, mildest first."""
+    """List fewer bits of the weights, mildest first."""
     widest = max(layer.weight_bits for layer in layers)
 
     def level(bits: int) -> tuple[str, Callable[[Layers], Layers]]:
@@ -190,7 +190,7 @@ def most(limit: int, fits: Callable[[int], bool]) -> int:
 
 
 def _narrowed(layers: Layers, i: int, channels: int) -> Layers:
-    """Fewer channels in a layer, and so fewer inputs to the next."""
+    """Return the layers with fewer channels in one, and so fewer inputs to the next."""
     old = layers[i]
     changed = _put(layers, i, channels=channels, recurrent=channels if old.recurrent else 0)
     if i + 1 == len(layers):
@@ -201,14 +201,14 @@ def _narrowed(layers: Layers, i: int, channels: int) -> Layers:
 
 
 def _shortened(layers: Layers, steps: int) -> Layers:
-    """Fewer steps of TE in every layer."""
+    """Return the layers with fewer steps of TE in each."""
     return tuple(
         replace(layer, te=replace(layer.te, steps=steps)) if layer.te else layer for layer in layers
     )
 
 
 def _smaller(layers: Layers, chip: Chip, chips: int, shortage: Shortage) -> list[Remedy]:
-    """The most of what is too large that would fit, with everything else as it is."""
+    """Find how much of what is too large would fit, with everything else as it is."""
     i = next(n for n, layer in enumerate(layers) if layer.name == shortage.layer)
     layer, name = layers[i], shortage.layer
     neurons = "neurons" if layer.positions == 1 else "channels"

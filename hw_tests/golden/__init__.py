@@ -1,4 +1,4 @@
-"""The bring-up kit: what someone needs who writes the neuron for a chip.
+"""The bring-up kit for writing the neuron's microcode for a chip.
 
 A specification in prose, the step as a listing, and golden vectors to compare with.
 """

@@ -1,4 +1,4 @@
-"""Comparing vectors of another implementation with a kit's."""
+"""Compare the vectors of another implementation with those of a kit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPTIONAL = ("input", "sum")
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a comparison found."""
+    """Result of a comparison."""
 
     values: int
     mismatches: int

@@ -1,4 +1,4 @@
-"""Writing the kit: documents, cases, and a manifest of what everything should be."""
+"""Write the kit: documents, cases, and a manifest with the SHA-256 of every file."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def _held(columns: Any, form: Table, steps: int) -> np.ndarray:
 
 
 def te_forms() -> list[Case]:
-    """Every way of keeping TE."""
+    """Cases of every way of keeping TE."""
     drive = [[90, 70, 80, 60, 90, 50, 70, 90, 80, 70, 60, 90]] * 2
     held, packed = Table(hold=3), Table(packed=True)
     both = Table(hold=2, packed=True)
@@ -63,7 +63,7 @@ def te_forms() -> list[Case]:
 
 
 def time() -> list[Case]:
-    """Samples, layers and outputs one after the other."""
+    """Cases of samples, layers and outputs one after the other."""
     samples = [[[90, 60, 80, 40, 120, 30]], [[-90, 60, 80, 40, 20, 30]], [[120, 0, 0, 99, 99, 99]]]
     te = [[10, -10, 20, 30, -20, 5]]
     first = celif(te)
@@ -110,7 +110,7 @@ def time() -> list[Case]:
 
 
 def synapses_and_neurons() -> list[Case]:
-    """Recurrence, convolution, readout, and SLAYER's neurons."""
+    """Cases of recurrence, convolution, readout, and SLAYER's neurons."""
     rng = np.random.default_rng(20)
     te = rng.integers(-60, 61, (3, 10))
     ring = celif(te, weight_rec=np.array([[0, 70, -90], [-60, 0, 80], [90, -70, 20]]))

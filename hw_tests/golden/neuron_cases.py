@@ -16,7 +16,7 @@ def _pulse(value: int, steps: int) -> list[int]:
 
 
 def rounding() -> list[Case]:
-    """What is rounded towards zero."""
+    """Cases of terms that are rounded towards zero."""
     quiet = {"theta0_int": _HIGH}
     values = (5, -5, 1, -1, 4095, -4095)
     moved = [_pulse(v, 8) for v in (640, -640, 17, -17)]
@@ -46,7 +46,7 @@ def rounding() -> list[Case]:
 
 
 def rules() -> list[Case]:
-    """Comparison, reset, signs and biases."""
+    """Cases of the comparison, the reset, signs and biases."""
     return [
         one_layer(
             "equality",
@@ -90,7 +90,7 @@ def rules() -> list[Case]:
 
 
 def extremes() -> list[Case]:
-    """Saturation, and the ends of decays, TE and exponents."""
+    """Cases of saturation and of the ends of decays, TE and exponents."""
     most = loihi2.DECAY_ONE - 1
     loud = [[1, 1, -1, -1, 0, 0, 1, -1], [-1, -1, -1, 1, 1, 1, 0, 0]]
     full = {"fraction_bits": loihi2.FRACTION_BITS_MAX, "weight_exp": loihi2.WEIGHT_EXP_MIN}

@@ -22,7 +22,7 @@ from hw_tests.tests.loihi_calls import calls
 from hw_tests.tests.nc_standin import FLOW, AllocationError, NetL2, walk
 from lava_procs import CELIF, Loihi, register_chip_model, run
 from lava_procs.loihi.chip_models import chip_models
-from lava_procs.loihi.host import missing
+from lava_procs.loihi.host import missing, pieces
 from lava_procs.loihi.nc_celif import UCODE, MicrocodeMissingError, nc_celif
 
 SLURM = Loihi(partition="oheogulch")
@@ -269,3 +269,13 @@ def test_values_wider_than_declared_are_refused(ucode: str, rng: np.random.Gener
     narrow = LavaNcType(NcVar, np.int32, precision=1)
     with pytest.raises(AllocationError, match="neurons bias: expected values of 1 bits"):
         walk(stranger(program=ucode, bias_mant=narrow), process_of(net))
+
+
+def test_microcode_without_the_extension_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "celif.dasm").write_text("")
+    monkeypatch.setenv(UCODE, str(tmp_path / "celif.dasm"))
+    assert "Intel's extension of Lava" in str(missing(SLURM))
+    neuron = pieces(SLURM)[-1]
+    assert (neuron.found, "lava.magma.core.model.nc" in neuron.remedy) == (False, True)

@@ -57,12 +57,12 @@ def register_chip_model(process: type[AbstractProcess], model: type[AbstractProc
 
 
 def unregister_chip_model(process: type[AbstractProcess]) -> None:
-    """Forget what was registered in Python."""
+    """Remove a model that was registered in Python."""
     _registered.pop(process, None)
 
 
 def chip_models() -> dict[type[AbstractProcess], type[AbstractProcessModel]]:
-    """Every on-chip model, by its Process: registered ones, then those of installed packages.
+    """Return the on-chip models by Process: registered ones, then those of installed packages.
 
     Without either, NcCELIF runs the microcode that ``CELIF_UCODE`` names.
 

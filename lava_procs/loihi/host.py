@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from lava.utils import loihi as lava_loihi
 
 from lava_procs.loihi.chip_models import GROUP, chip_models
-from lava_procs.loihi.nc_celif import UCODE, MicrocodeMissingError
+from lava_procs.loihi.nc_celif import UCODE
 from lava_procs.processes.celif.process import CELIF
 
 _ASK_INTEL = (
@@ -30,12 +30,12 @@ _BROUGHT = "install Intel's lava-loihi, which brings it"
 
 
 class LoihiMissingError(ImportError):
-    """Something that a run on the chip needs is not there: what, and what to do."""
+    """Raised when something that a run on the chip needs is missing; says what to do."""
 
 
 @dataclass(frozen=True)
 class Loihi:
-    """Which chip, how to reach it, and what runs on it.
+    """A Loihi 2: which one, how to reach it, and what runs on it.
 
     What is left out comes from the environment, by the names that Lava's own utilities use.
 
@@ -171,7 +171,7 @@ class Piece:
 
 
 def pieces(chip: Loihi | None = None) -> list[Piece]:
-    """Everything that a run on the chip needs, found or not; nothing is imported or started."""
+    """List everything that a run on the chip needs, found or not; nothing is started."""
     chip = Loihi() if chip is None else chip
     parts = {
         "the compiler for neurocores": "lava.magma.compiler.subcompilers.nc.ncproc_compiler",
@@ -203,7 +203,7 @@ def pieces(chip: Loihi | None = None) -> list[Piece]:
 
 
 def _neuron() -> Piece:
-    """The on-chip model of CELIF, all of which is here but its microcode."""
+    """Look for an on-chip model of CELIF; all of ours is here but its microcode."""
     name = "an on-chip model of CELIF, or the microcode for ours (NcCELIF)"
     remedy = (
         "name the microcode's file, which a member of INRC writes from `celif golden`, in "
@@ -213,12 +213,12 @@ def _neuron() -> Piece:
     )
     try:
         return Piece(name, CELIF in chip_models(), remedy)
-    except MicrocodeMissingError as error:
+    except ImportError as error:  # no microcode, no extension, or a package that is broken
         return Piece(name, False, str(error))
 
 
 def missing(chip: Loihi | None = None) -> str | None:
-    """The first thing that is missing, in one sentence with its remedy, or None."""
+    """Name the first thing that is missing, in one sentence with its remedy, or return None."""
     first = next((piece for piece in pieces(chip) if not piece.found), None)
     return None if first is None else f"no Loihi 2: {first.name} is missing; {first.remedy}"
 

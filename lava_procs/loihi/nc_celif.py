@@ -51,7 +51,7 @@ _CONSTANTS = ("alpha_mant", "beta_mant", "theta0_int", "te_exp", "bias_exp")
 
 
 class MicrocodeMissingError(ImportError):
-    """The microcode of the neuron is not there: which file, and who writes it."""
+    """Raised when the microcode of the neuron is missing; says which file, and who writes it."""
 
 
 def check_ucode(file: str) -> Path:
@@ -65,7 +65,7 @@ def check_ucode(file: str) -> Path:
 
 
 def _registers() -> dict[str, LavaPyType]:
-    """The table of the Python model: every port and Var, with its precision."""
+    """Return the table of the Python model: every port and Var, with its precision."""
     table = {}
     for parent in reversed(PyCELIFModelFixed.__mro__):
         table.update({k: v for k, v in vars(parent).items() if isinstance(v, LavaPyType)})
@@ -73,7 +73,7 @@ def _registers() -> dict[str, LavaPyType]:
 
 
 def values(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Constants and per-neuron state of a model that is being allocated."""
+    """Return the constants and the per-neuron state of a model that is being allocated."""
     params = model.proc_params
     clock, form = params["clock"], params["te_form"]
 

@@ -45,7 +45,7 @@ def attached(steps: int) -> tuple[dict[str, Any], list[str]]:
 
 
 def _accepted(function: Any, **arguments: Any) -> dict[str, Any]:
-    """The arguments that a function takes."""
+    """Keep the arguments that a function takes."""
     taken = inspect.signature(function).parameters
     return {name: value for name, value in arguments.items() if name in taken}
 
@@ -75,7 +75,7 @@ class ProfilerFx(NxSdkCallbackFx):
 
 
 def hooks(file: str, steps: int) -> list[NxSdkCallbackFx]:
-    """The hooks that profile a run of ``steps`` and write its figures to a file."""
+    """Return the hooks that profile a run of ``steps`` and write its figures to a file."""
     Path(file).unlink(missing_ok=True)
     profilers, missing = attached(steps)
     if not profilers:
@@ -86,7 +86,7 @@ def hooks(file: str, steps: int) -> list[NxSdkCallbackFx]:
 
 
 def figures(profilers: Mapping[str, Any]) -> Figures:
-    """Every public number that the profilers show."""
+    """Return every public number that the profilers show."""
     return {name: _numbers(profiler) for name, profiler in profilers.items()}
 
 
@@ -105,7 +105,7 @@ def _numbers(profiler: Any) -> dict[str, float]:
 
 
 def step_of(measured: Figures) -> dict[str, float]:
-    """Time (µs) and energy (nJ) of a step as measured, as far as the profilers show them."""
+    """Return the measured time (µs) and energy (nJ) of a step, as far as they are shown."""
     found = {}
     time = measured.get("time", {}).get(TIME)
     power = measured.get("power", {})

@@ -67,14 +67,14 @@ class ChipCfg(Loihi2HwCfg):
         self._host_cfg = Loihi2SimCfg(select_tag="fixed_pt")
 
     def select(self, process: AbstractProcess, proc_models: list[type]) -> type:
-        """The model that runs a Process."""
+        """Choose the model that runs a Process."""
         if process in self._on_host or isinstance(process, self._host_types):
             return self._host_cfg.select(process, proc_models)
         return super().select(process, proc_models)
 
 
 class ChipSession(Session):
-    """A run on the chip, or in part: see :class:`lava_procs.loihi.host.Loihi`."""
+    """A run that is on the chip wholly or in part; see :class:`lava_procs.loihi.host.Loihi`."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class ChipSession(Session):
         return variable == "s" or (ours and super().shows(layer, variable))
 
     def simulate(self) -> None:
-        """Build, place, run and stop: in the worker."""
+        """Build, place, run and stop the network, in the worker."""
         adapters = importlib.import_module("lava.proc.embedded_io.spike")
         source = self.source()
         network = self.network(adapters, num_layers=None if self.chip.hybrid else self.on_chip)
@@ -150,7 +150,7 @@ class ChipSession(Session):
             self.write(i, variable, probe.time_series)
 
     def network(self, adapters: Any, **options: Any) -> Network:
-        """The file's network, or part of it, with the times that adapters make."""
+        """Build the file's network, or part of it, with the lags that adapters add."""
 
         def host(neuron: AbstractProcess) -> AbstractProcess:
             returns = neuron.name != self.fixed.all_layers[-1].name
@@ -185,7 +185,7 @@ class ChipSession(Session):
         return [layer.synapse for layer in readout.layers]
 
     def record_spikes(self, network: Network, adapters: Any) -> None:
-        """Recorders on the host for spikes that leave no trace otherwise."""
+        """Attach recorders on the host for spikes that would leave no trace."""
         for i, layer in enumerate(self.fixed.layers):
             counted = i == self.last and not self.hosted[i]
             if not counted and not (isinstance(layer, CubaLayer) and self.records(i)):
@@ -195,7 +195,7 @@ class ChipSession(Session):
             self.record(i, leave.out, layer.lag + self.late[i] + self.out_of)
 
     def state_probes(self, network: Network) -> dict[tuple[int, str], Any]:
-        """Lava's probes of V, Θ and S of the layers on the chip."""
+        """Make Lava's probes of V, Θ and S of the layers on the chip."""
         module = importlib.import_module("lava.utils.loihi2_state_probes")
         return {
             (i, variable): module.StateProbe(getattr(network.layers[i].neuron, variable))
@@ -225,7 +225,7 @@ class ChipSession(Session):
 
 
 def _lateness(hosted: list[bool], into: int, out_of: int) -> list[int]:
-    """Steps that adapters add to each layer's lag."""
+    """Return the steps that adapters add to each layer's lag."""
     late, before = [], into
     for on_host in hosted:
         late.append(before + out_of * on_host)
@@ -238,7 +238,7 @@ def _is_cuba(layer: Layer | None) -> bool:
 
 
 def check_layers(fixed: FixedNetwork, hybrid: bool) -> None:
-    """Refuse what cannot be placed."""
+    """Refuse layers that cannot be placed."""
     models = {} if hybrid else chip_models()
     for layer, after in itertools.zip_longest(fixed.layers, fixed.all_layers[1:]):
         if isinstance(layer, LeakyLayer) and not hybrid and process_for(layer) not in models:
