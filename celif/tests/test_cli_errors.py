@@ -65,10 +65,9 @@ def test_failed_lava_run_ends_in_code_3(
     run_folder: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = run_folder / "net.net"
-    late = end_of("run", net, "--task", "digits", "--samples", 1, "--timeout", 0)
-    assert late.code == 3
-    assert late.error.startswith("celif: the run failed: Lava run of net.net")
-    assert "not finished after 0 s" in late.error
+    late = lava_procs.LavaTimeoutError("Lava run of net.net: not finished after 1 s")
+    monkeypatch.setattr(lava_procs, "run", raising(late))
+    assert end_of("run", net, "--task", "digits").error == f"celif: the run failed: {late}\n"
     monkeypatch.setattr(lava_procs, "run", raising(lava_procs.LavaRunError("layer [0] died")))
     dead = end_of("run", net, "--task", "digits")
     assert dead == (3, "celif: the run failed: layer [0] died\n", "")

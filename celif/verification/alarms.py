@@ -16,7 +16,7 @@ RATE_FLOOR = 0.005
 """… or by this many spikes per neuron and step, whichever is more."""
 
 LEAST_AGREEMENT = 0.99
-"""Share of samples for which float and fixed must predict the same."""
+"""Share of samples for which float and fixed should predict the same, chance aside."""
 
 ALWAYS = 0.99
 """A layer that fires in a larger share of neuron steps than this carries no information."""
@@ -25,7 +25,7 @@ ALWAYS = 0.99
 LARGEST_FALL = 0.02
 """A fall of the accuracy by more than this share of the samples fails the verification …"""
 
-FALL_DEVIATIONS = 2
+CHANCE_DEVIATIONS = 2
 """… if it is more than this many standard deviations of what chance would change."""
 
 CLIPPED = 0.01
@@ -56,8 +56,8 @@ def alarms(gap: Gap, inputs: Alarm | None = None) -> tuple[Alarm, ...]:
     if (fall := _fall(gap, inputs)) is not None:
         found.append(fall)
     found += [alarm for layer in gap.layers for alarm in _of_layer(layer)]
-    if gap.prediction_agreement < LEAST_AGREEMENT:
-        changed = round((1 - gap.prediction_agreement) * gap.samples)
+    changed = round((1 - gap.prediction_agreement) * gap.samples)
+    if changed > most_changed(gap.samples):
         found.append(
             Alarm(
                 "predictions",
@@ -70,10 +70,16 @@ def alarms(gap: Gap, inputs: Alarm | None = None) -> tuple[Alarm, ...]:
     return tuple(found)
 
 
+def most_changed(samples: int) -> float:
+    """Predictions that may change before it is an alarm: the allowed share, and chance above it."""
+    usual = (1 - LEAST_AGREEMENT) * samples
+    return usual + CHANCE_DEVIATIONS * max(usual, 0.0) ** 0.5
+
+
 def _fall(gap: Gap, inputs: Alarm | None) -> Alarm | None:
     """Judge the accuracy: chance moves samples both ways, a broken export only one."""
     fell = gap.lost - gap.gained
-    chance = FALL_DEVIATIONS * (gap.lost + gap.gained) ** 0.5
+    chance = CHANCE_DEVIATIONS * (gap.lost + gap.gained) ** 0.5
     if fell <= LARGEST_FALL * gap.samples or fell <= chance:
         return None
     remedy = "the inputs are the likely cause, see above"
