@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from celif.siblings import check_siblings
 
 if TYPE_CHECKING:
+    from celif.interchange import from_nir as from_nir
+    from celif.interchange import to_nir as to_nir
     from celif.verification.verify import Verification as Verification
     from celif.verification.verify import verify as verify
     from export import quantize as quantize
@@ -32,12 +34,14 @@ _HOMES = {
     "Network": ("training", "Network"),
     "Verification": ("celif.verification.verify", "Verification"),
     "block": ("training.block", None),
+    "from_nir": ("celif.interchange", "from_nir"),
     "functional": ("training.functional", None),
     "quantize": ("export", "quantize"),
     "read_netx": ("export", "read_netx"),
     "run": ("lava_procs", "run"),
     "simulate": ("export", "simulate"),
     "to_netx": ("export", "to_netx"),
+    "to_nir": ("celif.interchange", "to_nir"),
     "verify": ("celif.verification.verify", "verify"),
 }
 """The module of each name, and what it is called there; None stands for the module itself."""
@@ -53,6 +57,8 @@ __all__ = [  # noqa: RUF022, in the order in which they are used
     "quantize",
     "run",
     "verify",
+    "from_nir",
+    "to_nir",
     "Verification",
 ]
 

@@ -55,12 +55,13 @@ def read_blocks(
     for module, name in zip(modules, names, strict=True):
         if not is_flatten(module):
             reader.read(module, name)
-    if reader.steps == 0:
+    steps = reader.steps or (0 if x is None else x.shape[-1])
+    if steps == 0:
         raise ModelError(
             "network: expected at least one CELIF block, got none; export a stock network with "
             "its blocks' own export_hdf5"
         )
-    return FloatNetwork(reader.layers, _linear(readout), reader.steps, tensors)
+    return FloatNetwork(reader.layers, _linear(readout), steps, tensors)
 
 
 def require_own_forward(net: Any, x: np.ndarray | None) -> None:

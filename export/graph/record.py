@@ -264,7 +264,7 @@ class _Recorder(TorchFunctionMode):
                 value = self.known(inputs[0])
                 if isinstance(value, Value):
                     try:
-                        value = self.module(module, value)
+                        value = self.module(module, value, *inputs[1:])
                     except NotAffineError as error:
                         value = f"{error} ({path})"
                 if value is not None:
@@ -273,12 +273,12 @@ class _Recorder(TorchFunctionMode):
 
         return hook
 
-    def module(self, module: Any, value: Value) -> Value:
+    def module(self, module: Any, value: Value, *rest: Any) -> Value:
         """The spikes of a block or of neurons alone."""
         if is_flatten(module):
             return value.arranged(value.index.flatten(1, -2))
         if isinstance(module, Neuron):
-            return self.neurons(module, value)
+            return self.neurons(module, value, *rest)
         if not isinstance(module.neuron, Neuron):
             raise NotAffineError(
                 f"SLAYER's {type(module.neuron).__name__} neurons, which a file can only hold in a "

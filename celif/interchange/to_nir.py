@@ -1,0 +1,106 @@
+"""Writing an exported network as a NIR graph."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from celif.interchange.nodes import NirError, nir_package
+from export import FixedNetwork, read_netx
+from export.convert.round import scales
+from export.loihi2 import DECAY_ONE
+from export.model.celif import CelifLayer
+from export.model.lif import LeakyLayer, LifLayer
+from training.support.atomic import atomic_file
+
+
+def to_nir(
+    net: str | os.PathLike[str] | FixedNetwork,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dt: float,
+) -> Any:
+    """Return an exported network as a NIR graph, and write it to ``path`` if there is one.
+
+    Weights, biases and constants are the floats that the integers stand for. LIF layers become LIF
+    nodes with τ = dt / (1 − α); CE-LIF layers become nodes of type CELIF
+    (:mod:`celif.interchange.nodes`), with their integers in the metadata. A readout becomes an
+    Affine node that receives the last spikes: its mean over time are the logits.
+
+    Parameters
+    ----------
+    net
+        A network as :func:`export.read_netx` returns it, or its file.
+    path
+        The NIR file to write.
+    dt
+        Length of a time step, in the unit that time constants are to have.
+    """
+    nir = nir_package()
+    fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
+    shape = np.array([fixed.encoding.channels])
+    nodes: dict[str, Any] = {"input": nir.Input({"input": shape})}
+    edges, last = [], "input"
+    scale = fixed.encoding.scale
+    for i, layer in enumerate(fixed.layers):
+        if not isinstance(layer, (CelifLayer, LifLayer)):
+            raise NirError(layer.name, "CE-LIF or LIF neurons", layer.kind)
+        if layer.geometry is not None or layer.output_delay.any():
+            raise NirError(layer.name, "a dense layer without delays", "another")
+        unit = scales(layer.weight_exp, 2)
+        weight = layer.weight / (unit * scale * 2.0**layer.input_exp)
+        nodes[f"weights{i}"] = nir.Linear(weight=weight)
+        nodes[f"neurons{i}"] = _neurons(nir, layer, dt)
+        edges += [(last, f"weights{i}"), (f"weights{i}", f"neurons{i}")]
+        gain = 1.0
+        if isinstance(layer, LifLayer):  # whose current NIR multiplies by 1 − α
+            gain = 1 / (1 - layer.alpha_mant / DECAY_ONE)
+            nodes[f"weights{i}"] = nir.Linear(weight=weight * gain)
+        if layer.weight_rec is not None:
+            nodes[f"feedback{i}"] = nir.Linear(weight=layer.weight_rec / unit * gain)
+            edges += [(f"neurons{i}", f"feedback{i}"), (f"feedback{i}", f"neurons{i}")]
+        last, scale = f"neurons{i}", 1.0
+    if fixed.readout is not None:
+        step = 2.0**-fixed.readout.weight_exp
+        nodes["readout"] = nir.Affine(
+            weight=fixed.readout.weight * step, bias=fixed.readout.bias * step
+        )
+        edges.append((last, "readout"))
+        last = "readout"
+    width = fixed.layers[-1].neurons if fixed.readout is None else fixed.readout.neurons
+    nodes["output"] = nir.Output({"output": np.array([width])})
+    edges.append((last, "output"))
+    graph = nir.NIRGraph(nodes, edges, metadata={"dt": dt, "steps": fixed.steps}, type_check=False)
+    if path is not None:
+        with atomic_file(path) as draft:
+            nir.write(draft, graph)
+    return graph
+
+
+def _neurons(nir: Any, layer: LeakyLayer, dt: float) -> Any:
+    rows, unit = layer.neurons, 2.0**-layer.fraction_bits
+    alpha, theta0 = layer.alpha_mant / DECAY_ONE, layer.theta0_int * unit
+    integers = {
+        name: np.atleast_1d(getattr(layer, name))
+        for name in ("alpha_mant", "theta0_int", "fraction_bits", "weight_exp", "bias_mant")
+    }
+    if isinstance(layer, CelifLayer):
+        integers |= {name: np.atleast_1d(getattr(layer, name)) for name in ("beta_mant", "te_exp")}
+        return nir.CELIF(
+            alpha=np.full(rows, alpha),
+            beta=np.full(rows, layer.beta_mant / DECAY_ONE),
+            theta0=np.full(rows, theta0),
+            bias=layer.bias * unit,
+            te=layer.te / scales(layer.te_exp, 2),
+            metadata={**integers, "te": layer.te},
+        )
+    return nir.LIF(
+        tau=np.full(rows, dt / (1 - alpha)),
+        r=np.ones(rows),
+        v_leak=layer.bias * unit / (1 - alpha),
+        v_threshold=np.full(rows, theta0),
+        v_reset=np.zeros(rows),
+        metadata=integers,
+    )
