@@ -21,12 +21,11 @@ import typer
 from rich.console import Console
 
 from benchmarks import provenance
+from benchmarks.lava import inline_step, lava_step
 from benchmarks.speed import (
     deployment,
     doors,
     growth,
-    inline_step,
-    lava_step,
     parity,
     peak,
     products,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from celif.data import load_task
-from celif.samples import run_twin
+from celif.inputs.samples import run_twin
+from celif.inputs.user_tasks import load_task
 from export import FixedNetwork, Trace, read_netx
 from export.convert.convert import digest
 from export.model.network import CelifLayer

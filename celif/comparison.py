@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from celif.samples import Model
+from celif.inputs.samples import Model
 from celif.verification.file_check import DatasetDifference, differences
 from export import FixedNetwork, simulate
 from hw_tests.compare import Difference

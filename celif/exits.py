@@ -34,7 +34,7 @@ EPILOG = (
 def explain(error: Exception) -> int:
     """Print why a command failed, with a traceback only for a defect; return the exit code."""
     # Importing it would import Lava; if it is not loaded, no error of Lava was raised.
-    lava = sys.modules.get("lava_procs.runner.supervise")
+    lava = sys.modules.get("lava_procs.errors")
     failures = (FloatingPointError, MemoryError, *([lava.LavaRunError] if lava else []))
     if isinstance(error, failures):
         console.fail(f"the run failed: {error}")

@@ -19,7 +19,7 @@ from export.convert.convert import convert, digests, encode_inputs
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import Bits, Choice, Formats
 from export.convert.fraction_bits import Given
-from export.convert.from_blocks import read_blocks
+from export.convert.reading.from_blocks import read_blocks
 from export.convert.report import ExportReport, LayerReport
 from export.model.celif import CelifLayer
 from export.model.lif import LeakyLayer

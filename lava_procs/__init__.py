@@ -13,17 +13,23 @@ import training as training  # first: it sets OpenMP's wait policy before torch 
 from lava_procs import mends
 
 if TYPE_CHECKING:
+    from lava_procs.errors import (
+        LavaDeadlockError,
+        LavaInlineError,
+        LavaRunError,
+        LavaStalledError,
+        LavaTimeoutError,
+    )
     from lava_procs.loihi.chip_models import register_chip_model, unregister_chip_model
     from lava_procs.loihi.host import Loihi, LoihiMissingError
-    from lava_procs.one_process import LavaDeadlockError, LavaInlineError, inline
+    from lava_procs.one_process import inline
     from lava_procs.processes.celif.process import CELIF
     from lava_procs.processes.cuba.process import CUBA
     from lava_procs.processes.network.process import Network
     from lava_procs.processes.readout.process import Readout
     from lava_procs.processes.recorder.process import Recorder
     from lava_procs.processes.sigma_delta.process import SigmaDelta
-    from lava_procs.runner.run import run, run_stream
-    from lava_procs.runner.supervise import LavaRunError, LavaStalledError, LavaTimeoutError
+    from lava_procs.running import run, run_stream
 
 __all__ = [
     "CELIF",
@@ -49,11 +55,11 @@ __all__ = [
 _HOMES = {
     "CELIF": "processes.celif.process",
     "CUBA": "processes.cuba.process",
-    "LavaDeadlockError": "one_process",
-    "LavaInlineError": "one_process",
-    "LavaRunError": "runner.supervise",
-    "LavaStalledError": "runner.supervise",
-    "LavaTimeoutError": "runner.supervise",
+    "LavaDeadlockError": "errors",
+    "LavaInlineError": "errors",
+    "LavaRunError": "errors",
+    "LavaStalledError": "errors",
+    "LavaTimeoutError": "errors",
     "Loihi": "loihi.host",
     "LoihiMissingError": "loihi.host",
     "Network": "processes.network.process",
@@ -62,8 +68,8 @@ _HOMES = {
     "SigmaDelta": "processes.sigma_delta.process",
     "inline": "one_process",
     "register_chip_model": "loihi.chip_models",
-    "run": "runner.run",
-    "run_stream": "runner.run",
+    "run": "running",
+    "run_stream": "running",
     "unregister_chip_model": "loihi.chip_models",
 }
 """The module in which each name is defined."""

@@ -7,15 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed import (
-    deployment,
-    doors,
-    inline_step,
-    lava_step,
-    products,
-    rivals,
-    training_step,
-)
+from benchmarks.lava import inline_step, lava_step
+from benchmarks.speed import deployment, doors, products, rivals, training_step
 from benchmarks.speed.workloads import Workload
 
 console = Console(highlight=False, soft_wrap=True)

@@ -42,8 +42,8 @@ def compare(
     two netx files the datasets that differ are listed, too, and the first register that does.
     The exit code is 1 if the two differ.
     """
-    from celif import samples as inputs
     from celif.comparison import compare_models
+    from celif.inputs import samples as inputs
     from celif.views.compare_table import show_comparison
 
     one, other = (inputs.open_model(path, network) for path in (first, second))

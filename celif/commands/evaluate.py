@@ -36,8 +36,8 @@ def evaluate(
     A checkpoint is evaluated as it was trained, a netx file in the integer simulator. Without
     --task or --data, the samples are those of the task that the first model knows to be its own.
     """
-    from celif import samples as inputs
-    from celif.data import load_task
+    from celif.inputs import samples as inputs
+    from celif.inputs.user_tasks import load_task
     from training import tasks
 
     opened = [inputs.open_model(model, network) for model in models]
@@ -63,7 +63,7 @@ def evaluate(
 
 def _measure(model: Any, test: tasks.Split, objective: tasks.Objective) -> dict[str, Any]:
     """Measure a model of either kind."""
-    from celif.samples import run_twin
+    from celif.inputs.samples import run_twin
     from export import QuantizedNetwork
     from training import tasks, trainer
 

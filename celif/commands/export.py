@@ -54,8 +54,8 @@ def export(
     The training samples of its task, or those of --calibration, calibrate the integer formats.
     A checkpoint of celif finetune already has its formats and is exported in them.
     """
-    from celif import data as own_data
-    from celif.samples import read_checkpoint
+    from celif.inputs import user_tasks as own_data
+    from celif.inputs.samples import read_checkpoint
     from celif.views.export_table import show_export
     from export import QuantizedNetwork, to_netx
 

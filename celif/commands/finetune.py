@@ -59,7 +59,7 @@ def finetune(
     as celif export chooses them, and celif export keeps them.
     """
     from celif.commands.train_job import told_how_to_continue
-    from celif.data import load_task
+    from celif.inputs.user_tasks import load_task
     from export import quantize
     from training import checkpoint, tasks, trainer
     from training.kernels import pool

@@ -55,8 +55,8 @@ def fit(
         return
     if net is None:
         raise ValueError("net: expected an exported netx file (or --calibration), got none")
-    from celif import samples as inputs
-    from celif.views import fit_picture, fit_table
+    from celif.inputs import samples as inputs
+    from celif.views.chip import fit_picture, fit_table
     from export import read_netx
     from export.fit import fit as place
     from export.fit.chip import read_chip
@@ -89,7 +89,7 @@ def fit(
 
 
 def _calibrate(as_json: bool) -> None:
-    from celif.views.calibration_table import show_calibration, show_measured
+    from celif.views.chip.calibration_table import show_calibration, show_measured
     from export.fit.calibration import calibration
     from export.fit.energy.measured import MEASUREMENTS
 

@@ -44,7 +44,7 @@ def golden(
     if check is not None:
         _compare(check, file, case, as_json)
         return
-    from celif import samples as inputs
+    from celif.inputs import samples as inputs
     from export import read_netx
     from hw_tests.golden import write_kit
     from hw_tests.golden.kit import random_input

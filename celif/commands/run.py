@@ -77,7 +77,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a netx file in Lava, on this CPU or on a Loihi 2."""
-    from celif import samples as inputs
+    from celif.inputs import samples as inputs
     from export import read_netx
     from lava_procs import Loihi
     from lava_procs import run as run_lava
@@ -114,7 +114,7 @@ def run(
     inputs.save_trace(trace, output)
     said = inputs.summary(trace, y)
     if profile is not None:
-        from celif.views.profile_table import show_profile
+        from celif.views.chip.profile_table import show_profile
 
         said["profile"] = show_profile(profile, read_netx(net), x)
     answer(said, as_json)

@@ -34,7 +34,7 @@ def simulate(
 
     It computes the same integers as Lava, some thousand times faster.
     """
-    from celif import samples as inputs
+    from celif.inputs import samples as inputs
     from export import read_netx
 
     fixed = read_netx(net)

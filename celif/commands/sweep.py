@@ -50,9 +50,9 @@ def sweep(
     Every combination is exported without fine-tuning and runs the test samples in the integer
     simulator. Where accuracy falls, celif finetune usually brings it back.
     """
-    from celif import data as own_data
     from celif import sweeping
-    from celif.samples import read_checkpoint
+    from celif.inputs import user_tasks as own_data
+    from celif.inputs.samples import read_checkpoint
     from celif.views.sweep_view import check_picture, draw, show_sweep
 
     if picture is not None:

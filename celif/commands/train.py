@@ -194,7 +194,7 @@ def train(
 ) -> None:
     """Train a network; write checkpoints and metrics to a folder."""
     from celif.commands import train_job
-    from celif.data import is_file_of_samples
+    from celif.inputs.user_tasks import is_file_of_samples
     from training import tasks
 
     if sum(given is not None for given in (task, preset, start)) > 1:

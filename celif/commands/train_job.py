@@ -20,7 +20,7 @@ from torch.multiprocessing import ProcessExitedException
 
 from celif import console, exits
 from celif.commands.options import answer
-from celif.data import SUFFIXES, load_task
+from celif.inputs.user_tasks import SUFFIXES, load_task
 from training import checkpoint, trainer
 from training.checkpoint import CheckpointError
 from training.kernels import pool

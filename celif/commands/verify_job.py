@@ -65,7 +65,7 @@ def climb(
     network: str | None = None,
 ) -> Climbed:
     """Verify a file and show the result."""
-    from celif import samples as inputs
+    from celif.inputs import samples as inputs
     from celif.verification.verify import verify
     from celif.views.ladder_table import show_verification
     from export import read_netx

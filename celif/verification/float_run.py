@@ -14,9 +14,9 @@ from export import ModelError, QuantizedNetwork
 from export.convert.choose import float_spikes
 from export.convert.convert import is_followed, read
 from export.convert.float_network import FloatLayer
-from export.convert.from_blocks import members
-from export.convert.from_module import clone_of
-from export.convert.own_forward import require_floats
+from export.convert.reading.from_blocks import members
+from export.convert.reading.from_module import clone_of
+from export.convert.reading.own_forward import require_floats
 from export.model import geometry
 from export.qat.sources import ModuleLayers
 from training import Network

@@ -17,7 +17,7 @@ from celif.verification.float_run import Source, float_source
 from celif.verification.gap import Gap, measure_gap
 from export import FixedNetwork, read_netx
 from export.convert.convert import is_followed
-from export.convert.from_blocks import members
+from export.convert.reading.from_blocks import members
 from export.graph.blocks import is_convolution
 from hw_tests import ladder
 from hw_tests.backends import Backend

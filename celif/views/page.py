@@ -14,7 +14,7 @@ from celif.verification.file_check import COMPARED
 from celif.verification.float_run import Source
 from celif.verification.verify import Verification, as_floats
 from celif.views import figures, inspect_table
-from celif.views.fit_page import chip_section
+from celif.views.chip.fit_page import chip_section
 from export import FixedNetwork
 from hw_tests.compare import Difference
 from training.support.atomic import atomic_file

@@ -14,9 +14,9 @@ from export.checks import ModelError
 from export.convert.choose import choose_network
 from export.convert.float_network import FloatNetwork, read_network, require_finite
 from export.convert.formats import Choice, Formats
-from export.convert.from_blocks import read_blocks, require_own_forward
-from export.convert.from_module import clone_of, has_slayer_neurons, is_chain, read_module
-from export.convert.own_forward import require_floats
+from export.convert.reading.from_blocks import read_blocks, require_own_forward
+from export.convert.reading.from_module import clone_of, has_slayer_neurons, is_chain, read_module
+from export.convert.reading.own_forward import require_floats
 from export.convert.round import choose_encoding
 from export.model.input_coding import Encoding
 from export.model.network import FixedNetwork

@@ -22,8 +22,8 @@ from export.convert.calibration import Calibration, as_samples
 from export.convert.convert import convert, is_followed
 from export.convert.float_network import FloatNetwork
 from export.convert.formats import Formats
-from export.convert.from_blocks import members
-from export.convert.from_module import clone_of
+from export.convert.reading.from_blocks import members
+from export.convert.reading.from_module import clone_of
 from export.convert.round import requantise
 from export.model import geometry
 from export.model.lif import LeakyLayer

@@ -21,8 +21,8 @@ from export.convert.float_network import (
     float64,
     read_network,
 )
-from export.convert.from_blocks import read_blocks
-from export.convert.from_module import chain_floats
+from export.convert.reading.from_blocks import read_blocks
+from export.convert.reading.from_module import chain_floats
 from export.convert.round import scales
 from export.graph import record
 from export.graph.blocks import is_convolution, is_flatten, synapses_of, used_weight

@@ -42,7 +42,7 @@ from lava_procs.processes.network.process import Network
 from lava_procs.processes.readout.process import Readout
 from lava_procs.processes.recorder.process import Recorder
 from lava_procs.processes.sign_extend.process import SignExtend
-from lava_procs.runner.guard import Job
+from lava_procs.runner.guard import GuardedJob
 from lava_procs.runner.session import VARIABLES, Probed, Session
 from lava_procs.runner.watch import run_watched
 
@@ -107,9 +107,9 @@ class ChipSession(Session):
         lag = fixed.all_layers[-1].lag + self.late[-1] + self.out_of
         self.total = self.batch * self.period + lag
 
-    def job(self, root: str, timeout: float | None, heartbeat: float | None) -> Job:
+    def job(self, root: str, timeout: float | None, heartbeat: float | None) -> GuardedJob:
         job = super().job(root, timeout, heartbeat)
-        return Job(
+        return GuardedJob(
             **{
                 **job.__dict__,
                 "what": job.what.replace("Lava run", f"{self.chip} run", 1),

@@ -20,10 +20,10 @@ from lava.magma.core.process.ports.ports import InPort, OutPort, create_port_id
 from lava.magma.core.process.process import AbstractProcess, ProcessParameters
 from scipy.sparse import spmatrix
 
-from lava_procs.one_process.channels import Channel, RecvPort, SendPort
-from lava_procs.one_process.errors import LavaInlineError, raised
-from lava_procs.one_process.external import ExternalChannel, external_ports
-from lava_procs.one_process.ports import hasten
+from lava_procs.errors import LavaInlineError, raised
+from lava_procs.one_process.messages.channels import Channel, RecvPort, SendPort
+from lava_procs.one_process.messages.external import ExternalChannel, external_ports
+from lava_procs.one_process.messages.ports import hasten
 from lava_procs.one_process.scheduler import Scheduler
 
 _REMEDY = "run it in Lava's own runtime: runtime='lava', or process.run outside inline()"

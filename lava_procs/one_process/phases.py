@@ -16,7 +16,7 @@ from lava.magma.compiler.channels.pypychannel import CspRecvPort
 from lava.magma.core.model.py.model import PyLoihiProcessModel
 from lava.magma.core.model.py.ports import PyVarPort
 
-from lava_procs.one_process.errors import LavaInlineError
+from lava_procs.errors import LavaInlineError
 from lava_procs.one_process.scheduler import Scheduler, Task
 
 Phase, Response = PyLoihiProcessModel.Phase, PyLoihiProcessModel.Response

@@ -19,11 +19,11 @@ import numpy as np
 from lava.magma.compiler.executable import Executable
 from lava.magma.core.run_conditions import AbstractRunCondition, RunContinuous, RunSteps
 
+from lava_procs.errors import LavaRunError, LavaTimeoutError
 from lava_procs.one_process.network import InlineNetwork, Variable
 from lava_procs.one_process.phases import STOP
 from lava_procs.one_process.scheduler import Cancelled
-from lava_procs.runner.supervise import LavaRunError, LavaTimeoutError
-from lava_procs.runner.watchdog import Watchdog, raise_in_thread
+from lava_procs.watchdog import Watchdog, raise_in_thread
 
 _POLL = 0.2
 _PATIENCE = 5.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from lava_procs.one_process.errors import LavaDeadlockError, raised
+from lava_procs.errors import LavaDeadlockError, raised
 
 _POLL = 0.05
 """Seconds between looks at whether a run that waits for another thread was called off."""

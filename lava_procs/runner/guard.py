@@ -43,7 +43,7 @@ class Failure(Exception):
 
 
 @dataclass(frozen=True)
-class Job:
+class GuardedJob:
     """A function to run behind a guard.
 
     Attributes
@@ -88,7 +88,7 @@ class Job:
         return "" if self.done is None else f" (step {self.done()} of {self.total})"
 
 
-class Outcome(NamedTuple):
+class WorkerOutcome(NamedTuple):
     """What became of the worker: "done", "failed", "died", "timeout", "stalled" or "stopped"."""
 
     kind: str
@@ -96,7 +96,7 @@ class Outcome(NamedTuple):
 
 
 def guard(
-    job: Job,
+    job: GuardedJob,
     caller: int,
     log: IO[bytes],
     answer: connection.Connection,
@@ -142,12 +142,12 @@ def guard(
 
 
 def _await(
-    job: Job,
+    job: GuardedJob,
     worker: Any,
     results: connection.Connection,
     stopped: connection.Connection,
     caller: int,
-) -> Outcome:
+) -> WorkerOutcome:
     sources = [results, stopped]
     deadline = time.monotonic() + job.timeout
     done, beat = 0, time.monotonic()
@@ -161,18 +161,18 @@ def _await(
             except (EOFError, OSError):  # it died before the end of its message
                 sources.remove(results)
         if stopped in ready or os.getppid() != caller:
-            return Outcome("stopped", None)
+            return WorkerOutcome("stopped", None)
         if exitcode is not None:
-            return Outcome("died", exitcode)
+            return WorkerOutcome("died", exitcode)
         if now >= deadline:
-            return Outcome("timeout", None)
+            return WorkerOutcome("timeout", None)
         if job.done is not None and (steps := job.done()) != done:
             done, beat = steps, now
         if now - beat > job.patience():
-            return Outcome("stalled", None)
+            return WorkerOutcome("stalled", None)
 
 
-def _work(job: Job, guard: int, result: connection.Connection) -> None:
+def _work(job: GuardedJob, guard: int, result: connection.Connection) -> None:
     os.setpgid(0, 0)
     # Nor may what the worker forks, and leaves behind, hold the pipe open.
     os.register_at_fork(after_in_child=result.close)
@@ -184,12 +184,12 @@ def _work(job: Job, guard: int, result: connection.Connection) -> None:
     warnings.simplefilter("ignore")
     hang.register(job.folder)
     try:
-        outcome = Outcome("done", job.function())
+        outcome = WorkerOutcome("done", job.function())
     except Failure as failure:
-        outcome = Outcome("failed", str(failure))
+        outcome = WorkerOutcome("failed", str(failure))
     except BaseException as error:
         text = "".join(traceback.format_exception(error))
-        outcome = Outcome("failed", f"{type(error).__name__}: {error}\n\n{text}")
+        outcome = WorkerOutcome("failed", f"{type(error).__name__}: {error}\n\n{text}")
     result.send(outcome)
     os._exit(0)
 

@@ -11,12 +11,13 @@ from lava.magma.core.run_conditions import RunSteps
 
 from export import Trace
 from lava_procs import probes
+from lava_procs.errors import LavaRunError
 from lava_procs.one_process import InlineRuntime, inline
 from lava_procs.runner.guard import POLL, Failure
 from lava_procs.runner.registry import root_log_as_it_is, unregister
 from lava_procs.runner.session import Session, use_one_torch_thread
-from lava_procs.runner.supervise import LavaRunError, timed_out
-from lava_procs.runner.watchdog import Watchdog
+from lava_procs.runner.supervise import timed_out
+from lava_procs.watchdog import Watchdog
 
 _numbers = itertools.count()
 

@@ -21,7 +21,7 @@ from export.model.lif import LeakyLayer
 from lava_procs import probes
 from lava_procs.processes.network.process import Network
 from lava_procs.processes.recorder.process import Recorder
-from lava_procs.runner.guard import Job
+from lava_procs.runner.guard import GuardedJob
 from lava_procs.runner.watch import run_watched
 
 TAGS = {"fixed": "fixed_pt", "float": "floating_pt"}
@@ -100,7 +100,7 @@ class Session:
         # The last layer finishes its last sample `lag` steps after the source.
         self.total = self.batch * self.period + fixed.all_layers[-1].lag
 
-    def job(self, root: str, timeout: float | None, heartbeat: float | None) -> Job:
+    def job(self, root: str, timeout: float | None, heartbeat: float | None) -> GuardedJob:
         """The run as a guard takes it, once its probes are there."""
         for name, seconds in (("timeout", timeout), ("heartbeat", heartbeat)):
             if seconds is not None and not seconds > 0:  # NaN neither is more nor ever passes
@@ -109,7 +109,7 @@ class Session:
         if timeout is None:
             timeout = START_SECONDS + STEP_SECONDS * self.total * (self.last + 1)
         name = Path(self.fixed.path).name or "a network"
-        return Job(
+        return GuardedJob(
             function=self.simulate,
             what=f"Lava run of {name} ({self.batch} × {self.steps} steps, {self.precision})",
             timeout=timeout,

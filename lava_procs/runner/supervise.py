@@ -14,14 +14,15 @@ from collections.abc import Callable, Generator, Iterable
 from multiprocessing import connection
 from typing import Any
 
-from lava_procs.runner.guard import POLL, Failure, Job, Outcome, fork, guard
+from lava_procs.errors import LavaRunError, LavaStalledError, LavaTimeoutError
+from lava_procs.runner.guard import POLL, Failure, GuardedJob, WorkerOutcome, fork, guard
 
 # For a guard to end everything; it takes some milliseconds.
 _PATIENCE = 30.0
 
 __all__ = [
     "Failure",
-    "Job",
+    "GuardedJob",
     "LavaRunError",
     "LavaStalledError",
     "LavaTimeoutError",
@@ -31,20 +32,8 @@ __all__ = [
 ]
 
 
-class LavaRunError(RuntimeError):
-    """A run failed: where, with the traceback of the model that failed."""
-
-
-class LavaTimeoutError(LavaRunError, TimeoutError):
-    """A run took longer than it was given."""
-
-
-class LavaStalledError(LavaTimeoutError):
-    """A run made no step for longer than its heartbeat."""
-
-
 def supervise(
-    jobs: Iterable[Job], workers: int = 1, poll: Callable[[], None] | None = None
+    jobs: Iterable[GuardedJob], workers: int = 1, poll: Callable[[], None] | None = None
 ) -> Generator[Any, None, None]:
     """Yield what each job's function returns, computed in a forked process, in order.
 
@@ -94,9 +83,9 @@ def supervise(
 class _Ward:
     """A job behind its guard, seen from the caller."""
 
-    def __init__(self, job: Job):
+    def __init__(self, job: GuardedJob):
         self.job = job
-        self.outcome: Outcome | None = None
+        self.outcome: WorkerOutcome | None = None
         with contextlib.ExitStack() as stack:
             self.log = stack.enter_context(tempfile.TemporaryFile(dir=job.folder))
             self.answers, answer = fork.Pipe(duplex=False)
@@ -119,7 +108,7 @@ class _Ward:
         """Whether it has ended since the last look."""
         if self.ended or (not self.answers.poll() and self.process.is_alive()):
             return False
-        self.outcome = Outcome("died", None)
+        self.outcome = WorkerOutcome("died", None)
         with contextlib.suppress(EOFError, OSError):
             if self.answers.poll():
                 self.outcome = self.answers.recv()
@@ -159,7 +148,7 @@ class _Ward:
             self._files.close()
 
 
-def timed_out(job: Job, kind: str, stopped: str, doing: str) -> LavaTimeoutError:
+def timed_out(job: GuardedJob, kind: str, stopped: str, doing: str) -> LavaTimeoutError:
     """Return the error of a run of "timeout" or "stalled"; ``doing`` says what it was doing."""
     reason = f"; {doing}" if doing else ""
     if kind == "timeout":

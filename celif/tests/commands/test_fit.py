@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from celif.tests.run_command import answer, run_celif
-from celif.views.fit_table import export_options
+from celif.views.chip.fit_table import export_options
 from export import write_netx
 from hw_tests.networks.random_nets import random_network
 

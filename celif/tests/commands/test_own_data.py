@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from celif.data import load_task
+from celif.inputs.user_tasks import load_task
 from celif.tests.run_command import answer
 from training import checkpoint, tasks, trainer
 from training.support import tensor_file

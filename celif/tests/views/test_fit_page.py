@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from celif.views.fit_page import SAMPLES, chip_section
+from celif.views.chip.fit_page import SAMPLES, chip_section
 from export.fit import fit
 from hw_tests.networks.random_nets import random_network
 

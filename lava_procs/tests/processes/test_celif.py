@@ -15,7 +15,7 @@ from hw_tests.networks.random_nets import random_network
 from hw_tests.worked.celif import WORKED_CASES
 from lava_procs import CELIF
 from lava_procs.processes.celif.models import PyCELIFModelFixed, PyCELIFModelFloat
-from lava_procs.runner.supervise import Job, supervise
+from lava_procs.runner.supervise import GuardedJob, supervise
 from lava_procs.tests.harness import drive, loop
 from training.dynamics import Params
 from training.kernels import reference
@@ -162,7 +162,7 @@ def test_every_var_can_be_read_after_a_run_in_lava(layer, rng, tag, tmp_path):
         process.v.set(np.arange(6))
         return found | {"v after set": process.v.get()}
 
-    [found] = supervise([Job(work, "Var.get", 60, str(tmp_path))])
+    [found] = supervise([GuardedJob(work, "Var.get", 60, str(tmp_path))])
     expected = loop(layer, acc)
     if tag == "fixed_pt":
         np.testing.assert_array_equal(found["v"], expected.v[:, -1])

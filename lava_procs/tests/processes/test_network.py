@@ -12,7 +12,7 @@ from lava.proc.io.source import RingBuffer as Source
 from export import ModelError, NetxError, simulate, write_netx
 from hw_tests.networks.random_nets import random_network
 from lava_procs import Network, probes
-from lava_procs.runner.supervise import Job, supervise
+from lava_procs.runner.supervise import GuardedJob, supervise
 from lava_procs.runner.watch import run_watched
 
 CUBA = {"threshold": 0.5, "current_decay": 0.3, "voltage_decay": 0.1}
@@ -52,7 +52,7 @@ def outputs(make, data, folder, tag="fixed_pt", on_network=False):
         run_watched(network if on_network else source, steps, run_cfg, str(folder))
         return sink.data.get()
 
-    [sent] = supervise([Job(work, "the network", 60, str(folder))])
+    [sent] = supervise([GuardedJob(work, "the network", 60, str(folder))])
     return sent
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lava_procs.runner.supervise import (
     Failure,
-    Job,
+    GuardedJob,
     LavaRunError,
     LavaStalledError,
     LavaTimeoutError,
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 
 def job(function, folder, timeout=30.0, **options):
-    return Job(function, "the run", timeout, str(folder), **options)
+    return GuardedJob(function, "the run", timeout, str(folder), **options)
 
 
 def run(function, folder, timeout=30.0, poll=None, **options):

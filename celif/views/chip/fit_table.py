@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from inspect import signature
+from dataclasses import fields
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from celif.console import results, say
+from export import Formats
 from export.fit import Fit
 from export.fit.chip import Chip
 from export.fit.energy import Estimate
@@ -158,11 +159,9 @@ def _show_metrics(metrics: Mapping[str, Any]) -> None:
 
 def export_options(formats: Mapping[str, int | str]) -> str:
     """Return the options of ``celif export`` for formats, or else a call of ``to_netx``."""
-    from celif.commands.export import export
-
     if not formats:
         return ""
-    if formats.keys() <= signature(export).parameters.keys():
+    if formats.keys() <= {field.name for field in fields(Formats)}:
         options = (f"--{name.replace('_', '-')} {value}" for name, value in formats.items())
         return " ".join(options)
     arguments = (f"{name}={value!r}" for name, value in formats.items())

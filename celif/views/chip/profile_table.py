@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from celif.console import say, warn
-from celif.views.fit_table import prose
+from celif.views.chip.fit_table import prose
 from export import FixedNetwork
 from export.fit import fit
 

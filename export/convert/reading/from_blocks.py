@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 from export.checks import ModelError
-from export.convert import own_forward
-from export.convert.block_reader import EXPECTED, BlockReader
 from export.convert.float_network import FloatNetwork, finite_tensors
+from export.convert.reading import own_forward
+from export.convert.reading.block_reader import EXPECTED, BlockReader
 from export.graph.blocks import is_convolution, is_flatten, synapses_of
 from export.model.geometry import Shape
 from training.slayer.neuron import Neuron

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 
-from celif.views.fit_table import ACROSS, symbol
+from celif.views.chip.fit_table import ACROSS, symbol
 from export.fit.placement import Core, Placement
 from export.fit.words import LABELS
 from training.support.atomic import atomic_file

@@ -1,6 +1,6 @@
 """What it costs to look: a run in Lava without probes, with spikes, with all of the state.
 
-    python -m benchmarks.speed.probe_cost [--quick] [--json]
+    python -m benchmarks.lava.probe_cost [--quick] [--json]
 
 The cases are taken in turn, so the ratios hold on a busy machine too.
 """

@@ -27,7 +27,7 @@ from lava_procs.runner.arguments import (
 )
 from lava_procs.runner.inline_session import InlineSession
 from lava_procs.runner.session import HEARTBEAT_SECONDS, Session
-from lava_procs.runner.supervise import Job, supervise
+from lava_procs.runner.supervise import GuardedJob, supervise
 
 _CHUNK_STEPS = 1000
 """Steps that a network of a stream should run for at least: starting one takes as long as 200."""
@@ -73,7 +73,7 @@ def run(
         Collect every layer's spikes, V and Θ as well, not only the logits.
     probe, layers
         Collect only some of ``"v"``, ``"theta"`` and ``"s"``, and only of these layers, by number.
-        What it costs is measured by ``python -m benchmarks.speed.probe_cost``.
+        What it costs is measured by ``python -m benchmarks.lava.probe_cost``.
     progress
         Called as ``progress(steps done, steps in all)`` now and then.
     target
@@ -179,7 +179,7 @@ def run_stream(
         kind = session_kind(runtime)
         sessions: list[Session] = []
 
-        def jobs() -> Iterator[Job]:
+        def jobs() -> Iterator[GuardedJob]:
             for group in _chunks(samples, fixed, chunk):
                 session = kind(fixed, path, new_folder(root), group, precision, probed)
                 sessions.append(session)

@@ -1,10 +1,20 @@
-"""Errors of a run in one process, in addition to those of every run."""
+"""Errors of a run in Lava, in one process or in Lava's own runtime."""
 
 from __future__ import annotations
 
 import traceback
 
-from lava_procs.runner.supervise import LavaRunError
+
+class LavaRunError(RuntimeError):
+    """A run failed: where, with the traceback of the model that failed."""
+
+
+class LavaTimeoutError(LavaRunError, TimeoutError):
+    """A run took longer than it was given."""
+
+
+class LavaStalledError(LavaTimeoutError):
+    """A run made no step for longer than its heartbeat."""
 
 
 class LavaDeadlockError(LavaRunError):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from lava_procs.one_process.channels import Channel, RecvPort, SendPort
+from lava_procs.one_process.messages.channels import Channel, RecvPort, SendPort
 from lava_procs.one_process.scheduler import Scheduler, Wait, Worker
 
 _POLL = 0.05

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from celif import console
-from celif.arrays import read_archive, read_labels, read_samples
-from celif.data import load_task, require_task, user_object
+from celif.inputs.arrays import read_archive, read_labels, read_samples
+from celif.inputs.user_tasks import load_task, require_task, user_object
 from export import FixedNetwork, QuantizedNetwork, Trace, read_netx, simulate
 from export.model.trace import joined
 from training import Network, checkpoint
@@ -98,7 +98,7 @@ def load(
     Parameters
     ----------
     task, data
-        Task whose test samples are taken, as :func:`celif.data.load_task` finds it.
+        Task whose test samples are taken, as :func:`celif.inputs.user_tasks.load_task` finds it.
     file
         In place of a task, a file of samples to be used as they are.
     count

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from celif.console import results, say
-from celif.views.fit_table import prose
+from celif.views.chip.fit_table import prose
 from export.fit.calibration import TOLERANCE, Comparison
 from export.fit.energy.measured import UNCOUNTED, Measurement
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.speed.lava_step import work
+from benchmarks.lava.lava_step import work
 from benchmarks.speed.parity import RedTest
 from benchmarks.speed.timing import Case, interleave
 
@@ -89,7 +89,7 @@ def measure(
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in RUNTIMES}
 
     def timed(name: str) -> Callable[[], None]:
-        command = [sys.executable, "-m", "benchmarks.speed.inline_step", name]
+        command = [sys.executable, "-m", "benchmarks.lava.inline_step", name]
 
         def run() -> None:
             done = subprocess.run(command, capture_output=True, text=True, check=True)

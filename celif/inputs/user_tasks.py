@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from celif.arrays import read_archive, read_labels, read_samples
+from celif.inputs.arrays import read_archive, read_labels, read_samples
 from training import tasks
 from training.tasks import Task
 

@@ -129,7 +129,7 @@ def measure(
 
         def timed(name: str) -> Callable[[], None]:
             given = (name, str(paths[name]), str(shape.in_features), str(shape.steps))
-            command = [sys.executable, "-m", "benchmarks.speed.lava_step", *given]
+            command = [sys.executable, "-m", "benchmarks.lava.lava_step", *given]
 
             def run() -> None:
                 done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,0 +1,1 @@
+"""Tables, pictures and pages about a chip: the fit, its calibration, measured figures."""
