@@ -13,6 +13,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +32,7 @@ from training.support.atomic import atomic_file
 from training.tests.kernels.bursts import KILLED, bursts, train
 from training.trainer import LAST
 
-RECORD = Path(__file__).parents[2] / "docs" / "results" / "kill.json"
+RECORD = Path(__file__).parents[2] / "docs" / "reliability" / "kill.json"
 _DISK = 4 << 20
 
 
@@ -112,10 +113,12 @@ def _after(writer: Writer, folder: Path, counts: Counts, what: str) -> None:
     counts.expect(left == ["out"], f"{what}: litter {left}")
 
 
-def kill_writers(counts: Counts, kills: int, rng: np.random.Generator) -> None:
+def kill_writers(
+    counts: Counts, writers: Sequence[Writer], kills: int, rng: np.random.Generator
+) -> None:
     """Kill each writer, half the time at random and half in the window of writing."""
     shares = {"checkpoint": 0.45, "netx file": 0.4, "kit": 0.15}
-    for writer in WRITERS:
+    for writer in writers:
         with tempfile.TemporaryDirectory(prefix="celif-kill-") as name:
             folder = Path(name)
             faults.forked(lambda: writer.write(folder))  # noqa: B023
@@ -200,14 +203,17 @@ def _on_a_small_disk(writer: Writer, disk: Path, left: int | None) -> str:
     return faults.forked(child)[1]
 
 
-def fail_disks(counts: Counts, number: int, rng: np.random.Generator) -> None:
+def fail_disks(
+    counts: Counts, writers: Sequence[Writer], number: int, rng: np.random.Generator
+) -> None:
     """Let each writer meet full and read-only disks and limits of a file's size."""
     unmountable = faults.can_mount()
     if unmountable:
         sys.stderr.write(f"no small disks here ({unmountable}): only file-size limits are tried\n")
     for i in range(number):
-        writer = WRITERS[i % len(WRITERS)]
-        kind = "limited" if unmountable else ("full", "limited", "read-only")[i // 3 % 3]
+        writer = writers[i % len(writers)]
+        kinds = ("limited",) if unmountable else ("full", "limited", "read-only")
+        kind = kinds[i // len(writers) % len(kinds)]
         size = int(rng.integers(0, writer.bytes // 4))
         what = f"{writer.name} on a {kind} disk ({size:,} bytes)"
         with tempfile.TemporaryDirectory(prefix="celif-kill-") as name:
@@ -225,14 +231,16 @@ def main(
     kills: Annotated[int, typer.Option(help="Kills of writers.")] = 200,
     runs: Annotated[int, typer.Option(help="Training runs that are killed twice each.")] = 10,
     disks: Annotated[int, typer.Option(help="Disk faults.")] = 60,
+    kits: Annotated[bool, typer.Option(help="Also write bring-up kits, the slowest.")] = True,
     seed: Annotated[int, typer.Option(help="Seed of the random moments and sizes.")] = 0,
     record: Annotated[Path, typer.Option(help="Where the counts are written.")] = RECORD,
 ) -> None:
     """Kill writers and let their disks fail; exit with 1 if anything was lost."""
     torch.set_num_threads(1)  # before any fork: OpenMP's threads do not survive it
     rng, counts = np.random.default_rng(seed), Counts()
-    kill_writers(counts, kills, rng)
-    fail_disks(counts, disks, rng)
+    writers = WRITERS if kits else WRITERS[:2]
+    kill_writers(counts, writers, kills, rng)
+    fail_disks(counts, writers, disks, rng)
     kill_runs(counts, runs, rng)
     told = {
         "counts": dict(counts.done),
