@@ -1,4 +1,4 @@
-"""``python -m benchmarks.soak.reliability_page``: docs/reliability.md from the records of the soaks.
+"""``python -m benchmarks.soak.reliability_page``: write docs/reliability.md from the records.
 
 Every ``docs/reliability/NAME.json`` holds ``counts`` and ``failures`` of one command, its seed and
 the machine that it ran on.
@@ -17,14 +17,17 @@ FOLDER = Path(__file__).parents[2] / "docs" / "reliability"
 
 INTRODUCTION = """# Reliability
 
-What happens to files when a process is killed, a disk fills up or a byte flips, counted. Each section is made from the record of
-its command (`python -m benchmarks.soak.reliability_page`); [SECURITY.md](../SECURITY.md) says what is promised.
+What happens to files when a process is killed, a disk fills up or a byte flips, counted. Each
+section is made from the record of its command (`python -m benchmarks.soak.reliability_page`);
+[SECURITY.md](../SECURITY.md) says what is promised.
 """
 ABOUT = {
-    "kill": """Checkpoints, netx files and bring-up kits are written by processes that are killed (SIGKILL), half of them at
-random moments and half right before or after each write, fsync and rename; or whose disk is full, read-only or refuses large files
-(a tmpfs of 4 MB, a limit of the file size). Every time the former or the new content must be whole, an error must name the file,
-the next writer must work, and no draft may be left behind. Training runs are killed twice, resumed, and compared bit for bit with
+    "kill": """\
+Checkpoints, netx files and bring-up kits are written by processes that are killed (SIGKILL), half
+of them at random moments and half right before or after each write, fsync and rename; or whose disk
+is full, read-only or refuses large files (a tmpfs of 4 MB, a file-size limit). Every time the
+former or the new content must be whole, an error must name the file, the next writer must work, and
+no draft may be left behind. Training runs are killed twice, resumed, and compared bit for bit with
 an undisturbed run.""",
 }
 """What each command does, by the name of its record."""
