@@ -16,6 +16,7 @@ from export.model.celif import CelifLayer
 from export.model.fields import EXPONENT, INTEGER
 from export.model.layer import Layer
 from export.model.lif import LeakyLayer
+from export.netx.checksum import stored_in
 
 COLUMNS = {
     "layer": "name", "type": "type", "shape": "shape", "lag": "lag",
@@ -57,6 +58,7 @@ def describe(net: FixedNetwork) -> dict[str, Any]:
         "path": net.path,
         "steps": net.steps,
         "gap": net.gap,
+        "checksum": stored_in(net.path) if net.path else None,
         "input": {
             "channels": code.channels,
             "bits": code.bits,
@@ -86,6 +88,8 @@ def show(about: dict[str, Any]) -> None:
         f"input of {code['channels']} × {sign}{code['bits']} bits, unit {code['scale']:.6g}"
         + (", permuted" if code["permuted"] else "")
     )
+    kept = about["checksum"]
+    say(f"checksum {kept[:16]}…, verified" if kept else "no checksum: export it again for one")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in COLUMNS:
         # Folded, not cut off, where a terminal is too narrow.

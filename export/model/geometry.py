@@ -59,6 +59,7 @@ class Geometry:
                 f"and as many for each"
             )
             raise ModelError.about(owner, "weight", expected, f"shape {weight.shape}")
+        integer(owner, "shape", max(self.output_shape(weight).size, 1), 1, PIXELS_MAX)
         if min(self.output_shape(weight)) < 1:
             expected = f"kernels that fit into {tuple(self.input_shape)} with its padding"
             raise ModelError.about(owner, "weight", expected, f"shape {weight.shape}")

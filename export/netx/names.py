@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 
-VERSION = 2
+VERSION = 3
 """The newest version of the file that this package writes and reads."""
 
 AGAIN = "export the network again with to_netx"
 """The remedy for most damaged files."""
 
+SIGNED = 3
+"""The version since which files have a checksum."""
+
 DENSE, DENSE_REC, CONV, INPUT, FLATTEN = "dense", "dense_rec", "conv", "input", "flatten"
 TYPES = (DENSE, DENSE_REC, CONV, INPUT)
 """Types of layers that have neurons; ``flatten`` has none."""
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters as escapes, so that none reaches a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class NetxError(ValueError):
@@ -26,7 +34,8 @@ class NetxError(ValueError):
         found: str,
         remedy: str = "",
     ):
-        self.path, self.dataset, self.expected, self.found = str(path), dataset, expected, found
+        texts = map(printable, (str(path), dataset, expected, found))
+        self.path, self.dataset, self.expected, self.found = texts
         self.remedy = remedy
-        text = f"{path}: {dataset}: expected {expected}, found {found}"
+        text = f"{self.path}: {self.dataset}: expected {self.expected}, found {self.found}"
         super().__init__(f"{text}; {remedy}" if remedy else text)

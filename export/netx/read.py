@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import h5py
 
 from export.model.celif import CelifLayer
 from export.model.input_coding import Encoding
 from export.model.network import KINDS, FixedNetwork, Layer, ReadoutLayer, needed_gap
+from export.netx import checksum, screen
 from export.netx.fields import read_fields
-from export.netx.names import AGAIN, FLATTEN, VERSION, NetxError
+from export.netx.names import AGAIN, FLATTEN, SIGNED, VERSION, NetxError
 from export.netx.synapses import read_synapses
 from export.netx.te import Tables
 from export.netx.values import Values
 
+_DAMAGE = (
+    OSError, RuntimeError, KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError,
+    MemoryError,
+)  # fmt: skip
+"""What h5py and numpy raise at damaged places."""
+
 
 def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
     """Read and validate a network, or raise :class:`NetxError`."""
-    if not Path(path).is_file():
-        raise NetxError(path, "/", "a netx HDF5 file", "no such file; export one with to_netx")
-    try:
-        f = h5py.File(path, "r")
-    except OSError as error:
-        raise NetxError(path, "/", "a netx HDF5 file", f"unreadable as HDF5 ({error})") from None
-    with f:
+    with screen.open_netx(path) as f:
         try:
-            return _Reader(path, f).network()
-        except (OSError, RuntimeError, KeyError) as error:  # what h5py raises at damaged places
-            raise NetxError(path, "/", "a sound HDF5 file", f"damage ({error})") from None
+            signed = checksum.verify(path, screen.datasets(path, f))
+            return _Reader(path, f).network(signed)
+        except NetxError:
+            raise
+        except _DAMAGE as error:
+            found = f"damage ({type(error).__name__}: {error})"
+            raise NetxError(path, "/", "a sound HDF5 file", found, AGAIN) from None
 
 
 def read_layer(f: h5py.File, i: int, name: str) -> Layer:
@@ -46,13 +50,15 @@ class _Reader(Values):
         super().__init__(path, f)
         self.tables = Tables(self, None)
 
-    def network(self) -> FixedNetwork:
+    def network(self, signed: bool) -> FixedNetwork:
         if "celif" not in self.f:
             return self.loose_blocks()
         version = self.integer("celif/version")
         if not 1 <= version <= VERSION:
             remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {AGAIN}"
             raise self.error("celif/version", f"1..{VERSION}", str(version), remedy)
+        if version >= SIGNED and not signed:
+            raise self.error(checksum.PLACE[1:], "the checksum of the content", "none", AGAIN)
         self.tables.version = version
         layers = self.layers()
         readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None
@@ -69,7 +75,7 @@ class _Reader(Values):
             steps=self.integer("celif/steps"),
             gap=self.integer("celif/gap"),
             encoding=self.encoding(),
-            digests={name: self.text(f"celif/source/{name}") for name in self.sources()},
+            digests={name: self.digest(name) for name in self.sources()},
             path=self.path,
         )
 
@@ -97,6 +103,13 @@ class _Reader(Values):
             digests={},
             path=self.path,
         )
+
+    def digest(self, name: str) -> str:
+        """The checksum of the tensor ``name``; both may be printed, so they must be plain."""
+        found = self.text(f"celif/source/{name}")
+        if not (name.isprintable() and found.isprintable()):
+            raise self.error(f"celif/source/{name}", "printable text", repr(found), AGAIN)
+        return found
 
     def sources(self) -> list[str]:
         found = self.f.get("celif/source", {})

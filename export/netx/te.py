@@ -15,6 +15,9 @@ from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
 from export.netx.names import AGAIN
 from export.netx.values import Values
 
+TE_VALUES_MAX = 1 << 25
+"""Most mantissas that the tables of a file may unfold to: 256 MB of memory."""
+
 
 def table_store(f: h5py.File, layers: Iterable[Layer]) -> Callable[[CelifLayer], h5py.Dataset]:
     """Give each TE table one home under /te; a layer may be the first rows of a wider one's."""
@@ -67,6 +70,14 @@ class Tables:
         """None for a block that wrote itself: the datasets that are there tell."""
         self.stored: dict[Any, np.ndarray] = {}
         self.decoded: dict[Any, np.ndarray] = {}
+        self.values_read = 0
+
+    def make_room(self, place: str, values: int) -> None:
+        """Refuse a file whose tables would take more memory than :data:`TE_VALUES_MAX` values."""
+        self.values_read += values
+        if self.values_read > TE_VALUES_MAX:
+            expected = f"TE of up to {TE_VALUES_MAX} mantissas in all layers"
+            raise self.values.error(place, expected, f"{self.values_read}")
 
     def address(self, name: str) -> Any:
         """Where the dataset stands in the file, whatever its name."""
@@ -96,6 +107,7 @@ def read(values: Values, at: str, tables: Tables, owner: str, rows: int) -> tupl
         values.equal(f"{at}/teHold", hold, CosineTable.hold)
         cosine = CosineTable(tables.table(f"{at}/te", 1)[:rows], values.array(f"{at}/teWave", 1))
         values.checked(cosine.check_generator, owner=owner, rows=rows)
+        tables.make_room(f"{at}/teSteps", rows * steps)
         return cosine, cosine.decode(cosine.increment, steps)
     form = Table(hold, encoding == "packed")
     stored = tables.table(f"{at}/te", 2)
@@ -105,6 +117,7 @@ def read(values: Values, at: str, tables: Tables, owner: str, rows: int) -> tupl
         raise values.error(f"{at}/te", expected, f"shape {stored.shape}")
     key = (tables.address(f"{at}/te"), form.hold, form.packed, steps)
     if key not in tables.decoded:  # layers that share a table share its mantissas
+        tables.make_room(f"{at}/teSteps", len(stored) * steps)
         tables.decoded[key] = form.decode(stored, steps)
         if not np.array_equal(form.stored(tables.decoded[key]), stored):
             raise values.error(f"{at}/te", "bytes of two mantissas each", "others")

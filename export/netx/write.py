@@ -14,6 +14,7 @@ import numpy as np
 
 from export.model.layer import Layer
 from export.model.network import FixedNetwork
+from export.netx import checksum
 from export.netx.fields import StoreTe, write_fields
 from export.netx.names import VERSION
 from export.netx.synapses import write_flatten, write_synapses
@@ -28,6 +29,7 @@ def write_netx(network: FixedNetwork, path: str | os.PathLike[str]) -> None:
     """
     with h5py.File("memory", "w", driver="core", backing_store=False) as f:
         _write_network(f, network)
+        checksum.sign(f)
         f.flush()
         image = f.id.get_file_image()
     with atomic_file(path) as draft:

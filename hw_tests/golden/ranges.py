@@ -44,7 +44,8 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
         else:
             arrays["te_row"] = _ends(layer.te_form.stored(layer.te))
     elif isinstance(layer, LeakyLayer):
-        memory = {"v": _STATE, "s": _SPIKE, "bias_mant": _ends(layer.bias_mant)}
+        registers = dict.fromkeys(layer.registers.values(), _STATE)
+        memory = {**registers, "s": _SPIKE, "bias_mant": _ends(layer.bias_mant)}
         for name in (*layer.constants, "shift", "bias_exp"):
             constants[name] = _ends(getattr(layer, name))
     elif isinstance(layer, CubaLayer):

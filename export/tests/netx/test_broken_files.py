@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from export import NetxError, read_netx, write_netx
+from export.netx import checksum
 from export.tests.netx.test_hostile_files import put, refusal
-from export.tests.strategies import rich_network
+from export.tests.strategies import assert_same, rich_network
 
 
 @pytest.fixture
@@ -54,18 +55,21 @@ def test_file_without_layers_is_refused(path):
     with h5py.File(path, "a") as f:
         del f["layer"]
         f.create_group("layer")
+        checksum.sign(f)
     assert refusal(path).dataset == "/layer"
 
 
 def test_gap_in_the_layers_is_named(path):
     with h5py.File(path, "a") as f:
         f.move("layer/2", "layer/3")
+        checksum.sign(f)
     assert refusal(path).dataset == "/layer/2/type"
 
 
 def test_readout_before_the_last_layer_is_named(path):
     with h5py.File(path, "a") as f:
         f.copy("layer/2", "layer/3")
+        checksum.sign(f)
     error = refusal(path)
     assert (error.dataset, error.expected) == ("/layer/2/neuron/type", "a readout only last")
 
@@ -76,18 +80,23 @@ def test_refused_file_is_closed(path):
         read_netx(path)
     with h5py.File(path, "a") as f:  # fails while anyone holds it open for reading
         f["celif/steps"] = 4
+        checksum.sign(f)
     assert caught.value.dataset == "/celif/steps"  # the traceback, and all in it, is alive
     read_netx(path)
 
 
-def test_flipped_bytes_give_our_error_or_a_valid_network(path, rng):
-    sound, refused = path.read_bytes(), 0
+def test_flipped_bytes_give_our_error_or_the_same_network(path, rng):
+    """No damage goes unnoticed: what is read in spite of it is what was written."""
+    sound, refused, original = path.read_bytes(), 0, read_netx(path)
     for _ in range(150):
         damaged = np.frombuffer(sound, np.uint8).copy()
-        damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
+        places = rng.integers(0, len(damaged), int(rng.integers(1, 4)))
+        damaged[places] ^= rng.integers(1, 256, len(places), np.uint8)
         path.write_bytes(damaged.tobytes())
         try:
-            read_netx(path)
+            found = read_netx(path)
         except NetxError:
             refused += 1
-    assert refused > 30
+        else:
+            assert_same(found, original)
+    assert 30 < refused < 150

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from export import NetxError, read_netx, write_netx
+from export.netx import checksum
 from export.tests.netx.test_netx import datasets
 from export.tests.strategies import rich_network
 
@@ -35,7 +36,7 @@ CUBA = (
 READOUT = (*COMMON, "bias", "neuron/wgtExp", "neuron/wgtBits")
 INPUT = ("channels", "scale", "bits", "signed", "permutation")
 DATASETS = (
-    *(f"/celif/{name}" for name in ("version", "steps", "gap")),
+    *(f"/celif/{name}" for name in ("version", "steps", "gap", "checksum")),
     *(f"/celif/input/{name}" for name in INPUT),
     *(f"/celif/source/{name}" for name in ("layers.0.weight", "te")),
     "/te/0",
@@ -44,8 +45,14 @@ DATASETS = (
     *(f"/layer/2/{name}" for name in READOUT),
 )
 # A reader can do without: digests, a CUBA layer's biases, and the other name of a linked table.
-READ = tuple(name for name in DATASETS if name != "/te/0")
-OPTIONAL = {"/celif/source/layers.0.weight", "/celif/source/te", "/te/0", "/layer/1/bias"}
+READ = tuple(name for name in DATASETS if name not in ("/te/0", checksum.PLACE))
+OPTIONAL = {
+    checksum.PLACE,
+    "/celif/source/layers.0.weight",
+    "/celif/source/te",
+    "/te/0",
+    "/layer/1/bias",
+}
 
 
 @pytest.fixture
@@ -61,6 +68,7 @@ def put(path: Path, name: str, value: object) -> None:
         del f[name]
         if value is not None:
             f[name] = value
+        checksum.sign(f)
 
 
 def refusal(path: Path) -> NetxError:
@@ -116,16 +124,17 @@ def test_group_in_a_datasets_place_is_named(path, name):
     put(path, name, None)
     with h5py.File(path, "a") as f:
         f.create_group(name)
+        checksum.sign(f)
     error = refusal(path)
     assert (error.dataset, error.found) == (name, "a group")
 
 
 # name: dataset, value, dataset that is blamed, expected, found
 VALUES = {
-    "newer-version": ("/celif/version", 3, "/celif/version", "1..2", "3"),
-    "no-version": ("/celif/version", 0, "/celif/version", "1..2", "0"),
-    "negative-version": ("/celif/version", -1, "/celif/version", "1..2", "-1"),
-    "unknown-neuron": ("/layer/1/neuron/type", "ALIF", "/layer/1/neuron/type", "CUBA", "'ALIF'"),
+    "newer-version": ("/celif/version", 4, "/celif/version", "1..3", "4"),
+    "no-version": ("/celif/version", 0, "/celif/version", "1..3", "0"),
+    "negative-version": ("/celif/version", -1, "/celif/version", "1..3", "-1"),
+    "unknown-neuron": ("/layer/1/neuron/type", "RF", "/layer/1/neuron/type", "CUBA", "'RF'"),
     "unknown-layer": ("/layer/1/type", "pool", "/layer/1/type", "dense", "pool"),
     "steps": ("/celif/steps", 5, "/layer/0/neuron/te", "5 steps, as the network has", "4"),
     "gap": ("/celif/gap", 0, "/celif/gap", "1..64", "0"),
@@ -244,6 +253,7 @@ def test_readout_alone_is_refused_in_plain_words(path):
     with h5py.File(path, "a") as f:
         del f["layer/0"], f["layer/1"]
         f.move("layer/2", "layer/0")
+        checksum.sign(f)
     error = refusal(path)
     assert (error.dataset, error.found) == ("/layer", "only a readout")
     assert str(error).count("expected") == 1

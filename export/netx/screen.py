@@ -1,0 +1,105 @@
+"""Looking a file over before anything of it is read: what it may hold, and how much.
+
+HDF5 can make a reader open other files (external links and storage, virtual datasets), follow
+links in circles, or allocate far more memory than the file has bytes (fill values, filters). A
+netx file needs none of that, so it is refused by name.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+import h5py
+
+from export.netx.names import AGAIN, NetxError
+
+FILE_BYTES_MAX = 1 << 30
+"""Size of the largest file that is read."""
+OBJECTS_MAX = 1 << 16
+"""Number of links in a file: every layer has some twenty datasets."""
+DEPTH_MAX = 8
+"""Depth of groups; a netx file has four."""
+STRING_BYTES_MAX = 1 << 12
+"""Length of a string, which is a name or a checksum."""
+
+
+def open_netx(path: str | os.PathLike[str]) -> h5py.File:
+    """Open a file for reading, or raise :class:`NetxError`; it must be regular and not too large.
+
+    A FIFO or a device is never opened: that might wait for ever.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        found = None
+    if found is None:
+        raise NetxError(path, "/", "a netx HDF5 file", "no such file; export one with to_netx")
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, FIFO or socket"
+        raise NetxError(path, "/", "a netx HDF5 file", f"{kind}; export one with to_netx")
+    if found.st_size > FILE_BYTES_MAX:
+        expected = f"a netx HDF5 file of up to {FILE_BYTES_MAX} bytes"
+        raise NetxError(path, "/", expected, f"{found.st_size} bytes")
+    try:
+        return h5py.File(path, "r")
+    except (OSError, RuntimeError, ValueError) as error:
+        found_text = f"unreadable as HDF5 ({error})"
+        raise NetxError(path, "/", "a netx HDF5 file", found_text) from None
+
+
+def datasets(path: str | os.PathLike[str], f: h5py.File) -> dict[str, h5py.Dataset]:
+    """Every dataset of the file by its name, once all of them have been found harmless."""
+    return dict(_look(str(path), f, "", [], [0]))
+
+
+def _look(
+    path: str, group: h5py.Group, name: str, above: list[int], count: list[int]
+) -> Iterator[tuple[str, h5py.Dataset]]:
+    """Go through a group; ``above`` are the addresses of the groups that it is in."""
+    for key in group:
+        place = f"{name}/{key}"
+        count[0] += 1
+        if count[0] > OBJECTS_MAX:
+            raise NetxError(path, "/", f"up to {OBJECTS_MAX} objects", "more", AGAIN)
+        link = group.get(key, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            kind = "an external link" if isinstance(link, h5py.ExternalLink) else "a soft link"
+            raise NetxError(path, place, "what is in this file itself", kind, AGAIN)
+        member = group[key]
+        address = h5py.h5o.get_info(member.id).addr
+        if isinstance(member, h5py.Group):
+            if address in above or len(above) >= DEPTH_MAX:
+                found = "a group inside itself" if address in above else "more"
+                raise NetxError(path, place, f"up to {DEPTH_MAX} groups in each other", found)
+            yield from _look(path, member, place, [*above, address], count)
+        elif isinstance(member, h5py.Dataset):
+            _harmless(path, place, member)
+            yield place, member
+        else:
+            raise NetxError(path, place, "groups and datasets", type(member).__name__, AGAIN)
+
+
+def _harmless(path: str, place: str, found: h5py.Dataset) -> None:
+    """Refuse a dataset that would read another file, or more memory than it has in this one."""
+    if found.is_virtual or found.external:
+        kind = "a virtual dataset" if found.is_virtual else "external storage"
+        raise NetxError(path, place, "values in this file itself", kind, AGAIN)
+    if found.chunks is not None:
+        raise NetxError(path, place, "values as they are", "chunks or filters", AGAIN)
+    if found.shape is None:
+        raise NetxError(path, place, "values", "an empty dataspace", AGAIN)
+    if found.dtype.kind == "O":
+        if h5py.check_string_dtype(found.dtype) is None or found.size != 1:
+            raise NetxError(path, place, "numbers or one string", str(found.dtype), AGAIN)
+        return
+    if found.dtype.kind not in "biufS":
+        raise NetxError(path, place, "numbers or one string", f"dtype {found.dtype}", AGAIN)
+    if found.dtype.kind == "S" and found.dtype.itemsize > STRING_BYTES_MAX:
+        expected = f"strings of up to {STRING_BYTES_MAX} bytes"
+        raise NetxError(path, place, expected, str(found.dtype.itemsize))
+    held = found.id.get_storage_size()
+    if held != found.nbytes:
+        expected = f"{found.nbytes} bytes, as its shape {found.shape} needs"
+        raise NetxError(path, place, expected, f"{held} in the file", AGAIN)
