@@ -16,7 +16,7 @@ from export import FixedNetwork, ModelError, Trace
 from export.model.trace import joined
 from lava_procs.loihi.host import Loihi
 from lava_procs.loihi.session import ChipSession
-from lava_procs.runner.arguments import (
+from lava_procs.run_arguments import (
     check_runtime,
     checked,
     chip_of,

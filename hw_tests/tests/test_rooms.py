@@ -79,6 +79,7 @@ ORDER = {
         "processes one_process",
         "runner",
         "loihi",
+        "run_arguments",
         "running",
     ),
     "hw_tests": (
