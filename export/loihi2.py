@@ -36,7 +36,7 @@ HOLD_MAX = 64
 """Most steps for which one TE mantissa may be held."""
 
 PHASE_BITS = 22
-"""Of a generated cosine's phase: a phase and an increment add up within a signed register."""
+"""Bits of a generated cosine's phase; a phase plus an increment fits a signed register."""
 
 WAVE_BITS_MAX = 10
 """log2 of the most mantissas that a quarter of a wave may have."""

@@ -53,7 +53,7 @@ QUICK = tuple(replace(each, hidden=(32, 32)) for each in CONTENDERS)
 
 @dataclass(frozen=True)
 class Budget:
-    """Processor seconds of a training; the epochs of its recipe are the points of its curve."""
+    """Processor seconds of a training run; the epochs of its recipe are the points of its curve."""
 
     seconds: float
     recipe: Recipe
@@ -172,7 +172,7 @@ def run(settings: Settings) -> Outcome:
         "a recurrent layer has to be walked step by step. Both are compiled and the best we have; "
         "the right half of the figure takes the kernels' speed out.",
         "Biases of LIF and ALIF start as torch draws them, those of CE-LIF at zero.",
-        "The paper's numbers are of trainings to the end.",
+        "The paper's numbers are of complete training runs.",
     ]
     numbers = {each.label: contest.plain() for each, contest in found.items()}
     figure = _figure(found, budget, words)

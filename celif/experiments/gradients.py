@@ -127,7 +127,7 @@ def backward_error(seed: int = 0) -> float:
 
 
 def early(share: Sequence[float] | np.ndarray) -> float:
-    """Of what the steps before the recall have, the share of the first half of them."""
+    """Share that the first half of the steps before the recall has of them all."""
     before = np.asarray(share)[:-SYMBOLS]
     return float(before[: len(before) // 2].sum() / before.sum())
 
@@ -148,7 +148,7 @@ class Shares:
     after: np.ndarray
     rate: float
     loss: float
-    """Of the last epoch of the training."""
+    """Score of the last epoch of the training run."""
 
     def plain(self) -> dict[str, Any]:
         """Plain values, for JSON."""

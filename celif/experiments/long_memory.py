@@ -76,7 +76,7 @@ class LengthRuns:
     task: Task
     preset: Preset
     cells: int
-    """Of the LSTM."""
+    """Figures of the LSTM."""
     runs: dict[str, Trained]
 
     @property

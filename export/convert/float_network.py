@@ -27,7 +27,7 @@ EXPORTED = ("mean", "spikes")
 
 @dataclass(frozen=True, kw_only=True)
 class FloatLayer:
-    """Float values of a layer of ours; weights as :class:`export.model.layer.Layer` has them."""
+    """Float values of a layer; weights as :class:`export.model.layer.Layer` has them."""
 
     name: str
     weight: np.ndarray

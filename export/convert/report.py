@@ -24,7 +24,7 @@ def plain(value: int | np.ndarray) -> int | list[int]:
 
 @dataclass(frozen=True)
 class LayerReport:
-    """Formats and errors of a layer of ours; errors are the largest, in the float's own unit.
+    """Formats and errors of a layer; errors are the largest, in the float's own unit.
 
     A layer without TE has 0 for its bits, exponent and bytes, and ``none`` for its encoding.
     """

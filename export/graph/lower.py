@@ -46,7 +46,7 @@ class ChainLayer:
     delay: np.ndarray | None
     weight_bits: int | None
     relays: int = 0
-    """The last so many neurons are relays."""
+    """Number of relays, which are the last neurons."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Layer:
     delay
         By how many further steps the output of each row moves, or None.
     input_exp
-        An input of m counts as m · 2^−input_exp beside the layer's own spikes and its weights; 0
+        An input of m counts as m · 2^−input_exp relative to the layer's own spikes and weights; 0
         for spikes.
     """
 

@@ -57,7 +57,7 @@ _next = celif.unsaturated
 _saturate = arithmetic.saturate
 
 _FORGOTTEN = 2.0**-10
-"""A V that counts for less than this, after so many decays, need not be unrolled further."""
+"""A V whose share has decayed below this need not be unrolled further."""
 _DEPTH_MAX = 64
 
 

@@ -30,7 +30,7 @@ _EXHAUSTIVE_MAX = 1 << 20
 _BATCH = 64
 _AIMED_NEURONS = 6
 _LIFTS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
-"""How much Θ counts beside V: under a higher threshold, V can grow larger."""
+"""Weight of Θ relative to V: under a higher threshold, V can grow larger."""
 _STRETCHES = (1, 4, 16, 64)
 
 

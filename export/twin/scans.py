@@ -132,7 +132,7 @@ def _own(layer: Layer) -> tuple[np.ndarray, int]:
 
 
 # Each takes a layer, its sums, whether to keep every step, and the arrays of :class:`Run` to fill.
-# What differs between neurons goes to the kernels beside the registers, as arrays.
+# What differs between neurons goes to the kernels as arrays, separately from the registers.
 
 
 def _run_celif(layer: CelifLayer, acc: np.ndarray, keep: bool, out: Run, ends: np.ndarray) -> None:
@@ -157,7 +157,7 @@ def _run_sigma_delta(
 
 @functools.cache
 def _scan_any(step_at: Callable[..., Any], registers: int) -> Callable[..., None]:
-    """Compile a scan for a kind of neuron with so many registers, the last of which is its spike.
+    """Compile a scan for a kind of neuron with these ``registers``, the last of which is its spike.
 
     It is some six times slower than a scan with the registers written out, as those above have.
     """

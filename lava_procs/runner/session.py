@@ -122,7 +122,7 @@ class Session:
         )
 
     def prefix(self, i: int) -> str:
-        """Of layer i's trace files."""
+        """Prefix of the names of layer i's trace files."""
         return f"{self.folder}/layer{i}"
 
     def shows(self, layer: SpikingLayer, variable: str) -> bool:

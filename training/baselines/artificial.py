@@ -75,7 +75,7 @@ class IndRNN(nn.Module):
 
 
 class _Residual(nn.Module):
-    """Two dilated causal convolutions beside the identity."""
+    """Two dilated causal convolutions in parallel with the identity."""
 
     def __init__(self, before: int, width: int, kernel: int, dilation: int) -> None:
         super().__init__()

@@ -68,7 +68,7 @@ class Spent:
 
     @property
     def seconds_a_step(self) -> float:
-        """Of the last epoch: what neurons do, and so what a step costs, changes as they learn."""
+        """Seconds per step of the last epoch; the cost of a step changes as the neurons learn."""
         return self.seconds[-1] * len(self.seconds) / self.steps
 
 
@@ -98,7 +98,7 @@ def spend(
 ) -> Spent:
     """Train for about ``steps`` steps in the recipe's epochs, or go on with what is there.
 
-    The number of steps is kept in ``out/name``: a training that goes on keeps its plan.
+    The number of steps is kept in ``out/name``: a training run that continues keeps its plan.
     """
     (out / name).mkdir(parents=True, exist_ok=True)
     plan = out / name / "plan.json"

@@ -1,4 +1,4 @@
-"""Processor time of trainings: unlike a clock on the wall it does not count other programs."""
+"""Processor time of training runs, which unlike wall time does not count other programs."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ class Stopwatch:
 
 
 def spent_below(folder: Path) -> float:
-    """Processor seconds of all trainings below ``folder``."""
+    """Processor seconds of all training runs below ``folder``."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.rglob(SPENT)]
     return float(sum(map(sum, found)))

@@ -19,7 +19,7 @@ def test_v_times_te_beats_s_at_equal_budget_and_the_run_resumes(tmp_path: Path) 
     runs = ablation.compare(*given)
     scores = {name: each[0].score for name, each in runs.items()}
     assert scores["v*te"] > scores["s"] + 0.3
-    # A second call finds the trainings finished: same numbers, nothing trained anew.
+    # A second call finds the training runs finished: same numbers, nothing trained again.
     again = ablation.compare(*given)
     assert [each[0].history for each in again.values()] == [
         each[0].history for each in runs.values()

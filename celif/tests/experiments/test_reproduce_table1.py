@@ -49,7 +49,7 @@ def test_celif_beats_recurrent_lif_at_equal_epochs_and_sweep(tmp_path: Path) -> 
     assert (celif.paper, lif.paper) == (98.19, 84.14)
     # 0.01 learns faster than 0.001 in two epochs, and is the one that validation chose.
     assert outcome.numbers["CE-LIF feedforward, digits"]["rate"] == 1e-2
-    # Finished trainings are shown, whatever is chosen to be run now.
+    # Finished training runs are shown, whatever is chosen to be run now.
     later = table1.run(Settings(tmp_path, quick=True, minutes=0.0))
     assert [row.ours for row in later.rows] == [celif.ours, lif.ours]
 
@@ -139,7 +139,7 @@ def test_spending_takes_the_steps_that_were_planned(tmp_path: Path) -> None:
     spent = spend("one", start(task, (4,), recipe), task, recipe, tmp_path, 6, measured=False)
     assert spent.steps == 6
     assert len(spent.seconds) == 2
-    # A plan is kept, so that a training that goes on ends where it was meant to.
+    # A plan is kept, so that a training run that continues ends where it was meant to.
     more = spend("one", start(task, (4,), recipe), task, recipe, tmp_path, 60, measured=False)
     assert more.steps == 6
 

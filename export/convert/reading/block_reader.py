@@ -52,7 +52,7 @@ class BlockReader:
         )
 
     def celif(self, module: Any, name: str) -> FloatLayer:
-        """Float values of a block of ours, as its forward pass uses them."""
+        """Float values of a block of this package, as its forward pass uses them."""
         neuron: Neuron = module.neuron
         te, turns = encoding_values(neuron.te_table if neuron.te is None else neuron.te)
         rows = neuron.num_neurons
@@ -95,7 +95,7 @@ class BlockReader:
         return found
 
     def geometry(self, synapse: Any) -> Geometry:
-        """Of SLAYER's convolution, whose third axis is time."""
+        """Geometry of a convolution of SLAYER's, whose third axis is time."""
         pairs = {
             name: tuple(int(value) for value in getattr(synapse, name)[:2])
             for name in ("stride", "padding", "dilation")

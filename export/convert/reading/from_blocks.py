@@ -110,7 +110,7 @@ def members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:
 
 
 def _names(modules: list[Any]) -> list[str]:
-    """Of the layers, numbered as in a file: what flattens has no neurons and no number."""
+    """Layer names, numbered as in the file; Flatten blocks are not counted."""
     names: list[str] = []
     count = 0
     for module in modules:
@@ -137,7 +137,7 @@ def _check_block(module: Any, name: str) -> None:
             f"{name}: expected {EXPECTED}, got {type(module).__name__}; pass the blocks "
             "themselves, in their order, and a readout last"
         )
-    # SLAYER's Recurrent sets it for its own loop over time; a file starts every sample afresh.
+    # SLAYER's Recurrent sets it for its own loop over time; a file resets it for every sample.
     recurrent = hasattr(module, "recurrent_synapse")
     if getattr(neuron, "persistent_state", False) and not recurrent:
         raise ModelError(f"{name} persistent_state: expected none, got True; not supported")
@@ -162,7 +162,7 @@ def _copies(modules: list[Any]) -> list[Any]:
     for module in _nested(modules):
         for synapse in synapses_of(module):
             if synapse.weight_norm_enabled:
-                # It may hang on a graph, which cannot be copied; every forward pass makes it anew.
+                # It may hang on a graph, which cannot be copied; every forward pass remakes it.
                 synapse.weight = synapse.weight.detach()
     copies = copy.deepcopy(modules)  # in one go, so that what they share stays shared
     for module in copies:
@@ -204,7 +204,7 @@ def _channels(module: Any) -> int:
 
 
 def _first_shape(module: Any, name: str, x: np.ndarray | None) -> Shape:
-    """Of what the first block hears."""
+    """Shape of the first block's input."""
     if x is not None:
         return Shape(*x.shape[1:4]) if x.ndim == 5 else Shape(x.shape[1], 1, 1)
     if not synapses_of(module):

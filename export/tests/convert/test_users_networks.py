@@ -278,7 +278,7 @@ def test_relays_fire_at_the_steps_of_their_source(tmp_path):
 def test_relays_survive_few_bits(bits, tmp_path):
     net, x = made(Residual)
     with torch.no_grad():
-        net.b.linear.weight[0, 0] = 40.0  # beside which 1.25·Θ0 is little
+        net.b.linear.weight[0, 0] = 40.0  # compared with which 1.25·Θ0 is little
         net.b.linear.weight[1:] *= 0.01
     to_netx(net, tmp_path / "net.net", calibration=x, weight_bits=bits)
     first, second = simulate(tmp_path / "net.net", x.numpy(), trace=True).spikes

@@ -29,7 +29,7 @@ def test_shift_and_bias_are_in_units_of_the_register(network):
 
 
 def test_readouts_worst_case_is_the_largest_sum_there_can_be(network):
-    # Class 0: 127 or −127 per step beside a bias of 100,000.
+    # Class 0: 127 or −127 per step, plus a bias of 100,000.
     assert network.readout.worst_case(1) == 100_127
     assert network.readout.worst_case(4) == 400_508
 

@@ -62,7 +62,7 @@ def convolution(rng: np.random.Generator, steps: int) -> FixedNetwork:
 
 
 def graded_recurrent(rng: np.random.Generator, steps: int) -> FixedNetwork:
-    """Own spikes beside graded inputs, in the first layer; sums of both are shifted right."""
+    """Own spikes and graded inputs, in the first layer; sums of both are shifted right."""
     net = random_network(rng, (5, 4), steps, bits=8)
     own = rng.integers(-127, 128, (5, 5))
     exp = net.layers[0].fraction_bits + 1

@@ -257,4 +257,4 @@ def test_two_threads_run_at_a_time_and_a_third_keeps_lavas_runtime():
         thread.join()
     assert totals == {"a": 1275, "b": 1275}
     assert type(others[0]) is Runtime
-    assert lava_process.Runtime is Runtime, "nothing of ours is left in Lava"
+    assert lava_process.Runtime is Runtime, "nothing that we put into Lava is left"

@@ -1,4 +1,4 @@
-"""The comparators: their sizes beside the paper's, their neurons by hand, and that they learn."""
+"""The comparators: their sizes and the paper's, their neurons by hand, and that they learn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MNIST = tasks.Task(
     *[tasks.Split(torch.zeros(1, 1, 784), torch.zeros(1, dtype=torch.int64))] * 2,
     classes=10,
 )
-# Exact counts of ours, and the paper's in thousands; why some differ is in docs/baselines.md.
+# Our exact counts, and the paper's in thousands; why some differ is in docs/baselines.md.
 COUNTS = {
     ("LIF", False): (85_130, 85.1),
     ("LIF", True): (155_082, 155.1),

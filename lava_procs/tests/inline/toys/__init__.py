@@ -1,1 +1,1 @@
-"""Small Processes for tests; alone here, because Lava executes every file beside a Process."""
+"""Small Processes for tests; alone here, because Lava executes all files of a Process's folder."""
