@@ -60,7 +60,7 @@ class Table:
         return self
 
     def repeated(self, times: int) -> Table:
-        """This form for a table whose rows are each repeated ``times`` times."""
+        """Return the form of a table whose rows are each repeated ``times`` times."""
         return self
 
     def same(self, other: Any) -> bool:
@@ -134,7 +134,7 @@ class CosineTable:
         return CosineTable(self.increment[:rows], self.wave)
 
     def repeated(self, times: int) -> CosineTable:
-        """This form for a table whose rows are each repeated ``times`` times."""
+        """Return the form of a table whose rows are each repeated ``times`` times."""
         return CosineTable(np.repeat(self.increment, times), self.wave)
 
     def same(self, other: Any) -> bool:
