@@ -90,7 +90,7 @@ ORDER = {
     ),
     "celif": (
         "siblings console",
-        "exits inputs",
+        "exits inputs interchange",
         "verification",
         "comparison sweeping plots",
         "views",
