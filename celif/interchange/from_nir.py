@@ -106,9 +106,14 @@ class NirNetwork(nn.Module):
         self.order = _ordered([name for name in nodes if name not in loops], edges)
         self.sources = {name: [a for a, b in edges if b == name] for name in self.order}
         self.parts = nn.ModuleDict()
+        shapes: dict[str, tuple[int, ...]] = {}
         for name in self.order:
             loop = nodes[feedback[name]] if name in feedback else None
-            self.parts[_key(name)] = _module(name, nodes[name], dt, steps, discretisation, loop)
+            before = next((shapes[each] for each in self.sources[name]), ())
+            shapes[name] = _shape(nodes[name], before)
+            self.parts[_key(name)] = _module(
+                name, nodes[name], dt, steps, discretisation, loop, shapes[name]
+            )
         outputs = [name for name in self.order if type(nodes[name]).__name__ == "Output"]
         if len(outputs) != 1:
             raise NirError("Output", "one output", len(outputs))
@@ -124,6 +129,14 @@ class NirNetwork(nn.Module):
                 total = total + each
             values[name] = self.parts[_key(name)](total)
         return values[self.output]
+
+
+def _shape(node: Any, before: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape to give a node's parameters that are one number for all neurons."""
+    kind = type(node).__name__
+    if kind in ("Linear", "Affine"):
+        return (len(node.weight),)
+    return (len(node.weight), 1, 1) if kind == "Conv2d" else before
 
 
 def _key(name: str) -> str:
@@ -211,7 +224,13 @@ class _Neurons(nn.Module):
 
 
 def _module(
-    name: str, node: Any, dt: float, steps: int, discretisation: str, loop: Any
+    name: str,
+    node: Any,
+    dt: float,
+    steps: int,
+    discretisation: str,
+    loop: Any,
+    shape: tuple[int, ...],
 ) -> nn.Module:
     kind = type(node).__name__
     if kind in ("Input", "Output"):
@@ -233,7 +252,7 @@ def _module(
             return pool
         return nn.Sequential(pool, _Scaled(np.array(float(size[0] * size[1]))))
     if kind == "LIF":
-        return _lif(name, node, dt, steps, discretisation, loop)
+        return _lif(name, node, dt, steps, discretisation, loop, shape)
     if kind == "CELIF":
         return _celif(name, node, steps)
     remedies = {
@@ -282,7 +301,15 @@ def require_reset(name: str, node: Any) -> None:
         raise NirError(name, "v_reset = 0, a hard reset", np.asarray(node.v_reset).max())
 
 
-def _lif(name: str, node: Any, dt: float, steps: int, discretisation: str, loop: Any) -> nn.Module:
+def _lif(
+    name: str,
+    node: Any,
+    dt: float,
+    steps: int,
+    discretisation: str,
+    loop: Any,
+    before: tuple[int, ...],
+) -> nn.Module:
     require_reset(name, node)
     alpha = decay(name, "tau", node.tau, dt, discretisation)
     threshold = np.asarray(node.v_threshold, np.float64)
@@ -290,7 +317,7 @@ def _lif(name: str, node: Any, dt: float, steps: int, discretisation: str, loop:
         raise NirError(name, "v_threshold > 0", threshold.min())
     gain = (1 - alpha) * np.asarray(node.r, np.float64) / threshold
     offset = (1 - alpha) * np.asarray(node.v_leak, np.float64) / threshold
-    shape = np.broadcast_shapes(gain.shape, offset.shape)
+    shape = np.broadcast_shapes(gain.shape, offset.shape) or before
     if not shape:
         raise NirError(name, "parameters of every neuron", "one number")
     each_gain, each_offset = (

@@ -58,16 +58,16 @@ def require_climb(fixed, x: torch.Tensor) -> None:
     assert {2, 3} <= {r.rung for r in rungs if r.verdict == "equal"}
 
 
-def by_hand(weight, node, x, feedback=None) -> np.ndarray:
+def by_hand(weight, node, x, feedback=None, bias=0.0, dt=DT) -> np.ndarray:
     """The equations of a LIF node, step by step, in float64."""
     v = s = np.zeros((len(x), len(weight)))
     out = []
     for t in range(x.shape[2]):
-        current = x[:, :, t] @ weight.T
+        current = x[:, :, t] @ weight.T + bias
         if feedback is not None:
             current = current + s @ feedback.T
         v = v * (1 - s)
-        v = v + DT / node.tau * (node.v_leak - v + node.r * current)
+        v = v + dt / node.tau * (node.v_leak - v + node.r * current)
         s = (v >= node.v_threshold).astype(float)
         out.append(s)
     return np.stack(out, 2)
@@ -159,6 +159,52 @@ def test_chain_of_cuba_neurons_climbs(rng, x, tmp_path: Path):
     assert [layer.kind for layer in fixed.layers] == ["CUBA"]
     assert simulate(fixed, x.numpy()).logits.any()
     require_climb(fixed, x)
+
+
+DATA = Path(__file__).parent / "data"
+FOREIGN = {
+    # Written by snnTorch 1.0.0, whose dt is 1e-4, and by Norse 1.1.0, which divides dt = 1e-3 by
+    # 1/τ in Hz: in the unit of the file's τ its step is 1e-6.
+    "snntorch-leaky": (1e-4, "LIF"),
+    "snntorch-rleaky": (1e-4, "LIF"),
+    "snntorch-synaptic": (1e-4, "CUBA"),
+    "norse-lifbox": (1e-6, "LIF"),
+    "norse-deep": (1e-6, "LIF"),
+    "norse-lif": (1e-6, "CUBA"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_file_of_another_framework_is_exported(name, x, tmp_path: Path):
+    dt, kind = FOREIGN[name]
+    if kind == "CUBA":
+        pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    busy = 8 * x if kind == "LIF" else x
+    net = from_nir(DATA / f"{name}.nir", dt, STEPS)
+    to_netx(net, tmp_path / "net.net", calibration=busy)
+    fixed = read_netx(tmp_path / "net.net")
+    assert {layer.kind for layer in fixed.layers} == {kind}
+    with torch.no_grad():
+        expected = net(busy).sum(-1).numpy()
+    found = simulate(fixed, busy.numpy()).logits
+    assert expected.any()
+    if kind == "CUBA":  # SLAYER's forward pass is the integer one
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, atol=3)
+    require_climb(fixed, busy)
+
+
+def test_chain_of_another_framework_follows_its_equations(x):
+    source = nir.read(DATA / "snntorch-leaky.nir", type_check=False)
+    h = 8 * x.numpy().astype(float)
+    for weights, neurons in (("0", "1"), ("2", "3")):
+        affine, node = source.nodes[weights], source.nodes[neurons]
+        h = by_hand(affine.weight, node, h, bias=affine.bias, dt=1e-4)
+    with torch.no_grad():
+        found = from_nir(source, 1e-4, STEPS)(8 * x).numpy()
+    assert h.mean() > 0.02
+    assert (found == h).mean() > 0.99
 
 
 REFUSED = {
