@@ -15,7 +15,7 @@ from export.fit.microcode import Program
 from export.model.layer import Layer
 from export.model.network import CelifLayer
 from export.model.te import QUARTER_BITS, WAVE_BITS, quarter_wave
-from export.steps import lif
+from export.steps import alif, lif
 from export.steps.sigma_delta import MESSAGE_EXP
 from hw_tests.golden.case import Case
 from hw_tests.golden.ranges import needed_bits
@@ -152,6 +152,8 @@ def listings(net: FixedNetwork) -> str:
         _table(programs.fetch_te("cosine", 8)),
         "## LIF\n",
         _table(lif.listing()),
+        "## ALIF\n",
+        _table(alif.listing()),
         "## CUBA\n",
         _table(programs.cuba_step()),
         "## Sigma-delta\n",

@@ -31,7 +31,7 @@ def sum_right_shift(layer: dict) -> int:
     """By how many bits the sums from the layer before are shifted right."""
     if layer["kind"] == "CUBA":
         return layer["input_exp"]
-    if layer["kind"] not in ("CELIF", "LIF"):
+    if layer["kind"] not in ("CELIF", "LIF", "ALIF"):
         return 0
     exponents = layer["weight_exp"]
     largest = max(exponents) if isinstance(exponents, list) else exponents
@@ -118,6 +118,14 @@ class Neuron:
         bias = p["bias_mant"][row] * 2 ** p["bias_exp"]
         self.v = clip(kept + total * 2 ** p["shift"][row] + bias)
         self.s = 1 if self.v >= p["theta0_int"] else 0
+        return self.s
+
+    def alif(self, total: int, k: int) -> int:
+        p, rest = self.layer, self.layer["theta0_int"]
+        raised = p["gamma_int"] if self.s else 0
+        self.theta = clip(towards_zero(p["beta_mant"] * (self.theta - rest), 12) + raised + rest)
+        self.lif(total, k)
+        self.s = 1 if self.v >= self.theta else 0
         return self.s
 
     def cuba(self, total: int, k: int) -> int:
