@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from lava.lib.dl import netx, slayer
+from lava.magma.core.run_conditions import RunSteps
 from lava.magma.core.run_configs import Loihi2SimCfg
 from lava.proc.io.sink import RingBuffer as Sink
 from lava.proc.io.source import RingBuffer as Source
@@ -12,9 +13,7 @@ from lava.proc.io.source import RingBuffer as Source
 from export import ModelError, NetxError, simulate, write_netx
 from export.netx import checksum
 from hw_tests.networks.random_nets import random_network
-from lava_procs import Network, probes
-from lava_procs.runner.supervise import GuardedJob, supervise
-from lava_procs.runner.watch import run_watched
+from lava_procs import Network, inline, probes
 
 CUBA = {"threshold": 0.5, "current_decay": 0.3, "voltage_decay": 0.1}
 
@@ -40,28 +39,27 @@ def our_file(rng, tmp_path):
     return path
 
 
-def outputs(make, data, folder, tag="fixed_pt", on_network=False):
+def outputs(make, data, tag="fixed_pt", on_network=False):
     """Feed ``data`` to a network in Lava and return what it sends at each step."""
     steps = data.shape[1]
-
-    def work():
-        network = make()
-        source, sink = Source(data=data), Sink(shape=network.out.shape, buffer=steps)
-        source.s_out.connect(network.inp)
-        network.out.connect(sink.a_in)
-        run_cfg = Loihi2SimCfg(select_tag=tag)
-        run_watched(network if on_network else source, steps, run_cfg, str(folder))
-        return sink.data.get()
-
-    [sent] = supervise([GuardedJob(work, "the network", 60, str(folder))])
-    return sent
+    network = make()
+    source, sink = Source(data=data), Sink(shape=network.out.shape, buffer=steps)
+    source.s_out.connect(network.inp)
+    network.out.connect(sink.a_in)
+    runs = network if on_network else source
+    with inline():
+        try:
+            runs.run(condition=RunSteps(num_steps=steps), run_cfg=Loihi2SimCfg(select_tag=tag))
+            return sink.data.get()
+        finally:
+            runs.stop()
 
 
 def test_stock_file_gives_the_same_outputs_as_through_lava_dl(stock_file, rng, tmp_path):
     data = rng.integers(0, 2, (5, 30))
     options = {"net_config": str(stock_file), "reset_interval": 10, "reset_offset": 1}
-    ours = outputs(lambda: Network(**options), data, tmp_path, on_network=True)
-    theirs = outputs(lambda: netx.hdf5.Network(**options), data, tmp_path)
+    ours = outputs(lambda: Network(**options), data, on_network=True)
+    theirs = outputs(lambda: netx.hdf5.Network(**options), data)
     np.testing.assert_array_equal(ours, theirs)
     assert 0.02 < theirs.mean() < 0.9
 
@@ -78,7 +76,7 @@ def test_stock_network_keeps_its_file_open_as_lava_dl_does(stock_file):
 def test_network_itself_can_be_run(our_file, rng, tmp_path, tag):
     x = rng.integers(0, 16, (2, 2, 12))
     data = np.hstack([*x, np.zeros((2, 3), int)])
-    sums = outputs(lambda: Network(our_file), data, tmp_path, tag, on_network=True)
+    sums = outputs(lambda: Network(our_file), data, tag, on_network=True)
     fixed = Network(our_file).fixed
     expected = simulate(fixed, x, trace=True)
     # The readout has lag 3: its sums are complete after 14 and 26 steps of the clock from 0.
@@ -89,7 +87,7 @@ def test_network_itself_can_be_run(our_file, rng, tmp_path, tag):
 def test_sparse_synapses_give_the_same(our_file, rng, tmp_path):
     x = rng.integers(0, 16, (1, 2, 12))
     data = np.hstack([*x, np.zeros((2, 3), int)])
-    sums = outputs(lambda: Network(our_file, sparse_fc_layer=True), data, tmp_path)
+    sums = outputs(lambda: Network(our_file, sparse_fc_layer=True), data)
     expected = simulate(Network(our_file).fixed, x)
     np.testing.assert_array_equal(sums[:, [14]].T, expected.logits)
     assert expected.logits.any()
@@ -103,7 +101,7 @@ def test_skipped_layers_are_replaced_by_the_source(rng, tmp_path):
     spikes = np.zeros((6, 27), np.int32)
     spikes[:, :12], spikes[:, 13:25] = trace.spikes[0]
     probes.create(f"{prefix}2", "v", (2, 12, 4), np.int32)
-    outputs(lambda: Network(path, skip_layers=1, num_layers=3, probe=prefix), spikes, tmp_path)
+    outputs(lambda: Network(path, skip_layers=1, num_layers=3, probe=prefix), spikes)
     v = probes.load(f"{prefix}2", "v").transpose(0, 2, 1)
     np.testing.assert_array_equal(v, trace.v[2])
     assert trace.spikes[2].any()
