@@ -55,10 +55,8 @@ def test_doctor_counts_a_missing_chip_only_if_asked_for_it(tmp_path: Path) -> No
     assert "missing: Intel's extension of Lava" in " ".join(result.stderr.split())
     with loihi_standin.installed(tmp_path, model=False):
         assert run_celif("doctor", "--target", "loihi2", "--hybrid").exit_code == 0
-        assert (
-            "an on-chip model of CELIF, or the microcode for ours"
-            in run_celif("doctor", "--target", "loihi2").stdout
-        )
+        said = run_celif("doctor", "--target", "loihi2").stdout
+        assert "the microcode for ours (NcCELIF): missing; name the microcode's file" in said
 
 
 def test_doctor_without_lava_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ def pieces(chip: Loihi | None = None) -> list[Piece]:
 
 
 def _neuron() -> Piece:
-    """Look for an on-chip model of CELIF; our own lacks only its microcode."""
+    """Look for an on-chip model of CELIF; NcCELIF lacks only its microcode."""
     name = "an on-chip model of CELIF, or the microcode for ours (NcCELIF)"
     remedy = (
         "name the microcode's file, which a member of INRC writes from `celif golden`, in "
