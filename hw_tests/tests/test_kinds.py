@@ -89,7 +89,7 @@ def test_every_width_of_input_equals_oracle(bits: int, signed: bool) -> None:
 
 def test_message_bits_of_recurrent_synapses_are_those_of_spikes(tmp_path) -> None:
     """lava-dl's issue 372: both synapses have the input's bits, and a network guesses."""
-    pytest.importorskip("lava.magma", reason="needs the extra [lava]")
+    pytest.importorskip("lava.magma", reason="Lava is not installed")
     from lava_procs import Network
 
     net = random_stack(np.random.default_rng(0), [LayerSpec(4, recurrent=True)] * 2, 5, bits=7)

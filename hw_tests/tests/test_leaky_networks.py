@@ -97,7 +97,7 @@ def test_logits_are_near_those_of_the_float_network(neuron, tmp_path):
 
 
 def blocks(neuron: str) -> torch.nn.Sequential:
-    pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
     from training import block
 
     torch.manual_seed(1)

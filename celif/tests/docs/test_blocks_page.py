@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 PAGE = Path(__file__).parents[3] / "docs" / "blocks.md"
 

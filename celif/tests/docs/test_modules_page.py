@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lava.magma", reason="needs the extra [lava]")
+pytest.importorskip("lava.magma", reason="Lava is not installed")
 
 PAGE = Path(__file__).parents[3] / "docs" / "modules.md"
 

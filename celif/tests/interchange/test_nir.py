@@ -52,7 +52,7 @@ def x() -> torch.Tensor:
 
 def require_climb(fixed, x: torch.Tensor) -> None:
     """Rungs up to Lava's fixed-point models are equal."""
-    pytest.importorskip("lava.magma", reason="needs the extra [lava]")
+    pytest.importorskip("lava.magma", reason="Lava is not installed")
     rungs = climb(fixed, fixed.encode(x.numpy())[:2], ("torch", "twin", "lava"))
     assert not [r for r in rungs if r.verdict == "DIFFERS"]
     assert {2, 3} <= {r.rung for r in rungs if r.verdict == "equal"}
@@ -147,7 +147,7 @@ def test_export_survives_the_way_through_nir(x, tmp_path: Path, neuron):
 
 
 def test_chain_of_cuba_neurons_climbs(rng, x, tmp_path: Path):
-    pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
     n = 4
     node = nir.CubaLIF(
         tau_syn=np.full(n, 2e-3), tau_mem=np.full(n, 5e-3), r=np.ones(n), v_leak=np.zeros(n),

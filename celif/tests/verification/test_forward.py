@@ -23,7 +23,7 @@ def x() -> torch.Tensor:
 
 
 def blocks() -> list[Any]:
-    pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
     from training import block
 
     torch.manual_seed(1)

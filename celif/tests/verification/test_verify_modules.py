@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("lava.magma", reason="needs the extra [lava]")
+pytest.importorskip("lava.magma", reason="Lava is not installed")
 
 from celif import verify
 from export import quantize, to_netx

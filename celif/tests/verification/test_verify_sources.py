@@ -75,7 +75,7 @@ def test_network_with_cosines(x: torch.Tensor, tmp_path: Path) -> None:
 
 
 def test_stack_of_blocks(x: torch.Tensor, tmp_path: Path) -> None:
-    slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
     from training import block
 
     torch.manual_seed(3)
@@ -118,7 +118,7 @@ def test_recurrent_network(x: torch.Tensor, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flat", [False, True], ids=["images", "flat"])
 def test_stack_of_images(flat: bool, tmp_path: Path) -> None:
-    pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+    pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
     from training import block
 
     torch.manual_seed(3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from export import FixedNetwork, ModelError, read_netx, to_netx
 from export.model.network import CelifLayer, CubaLayer

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from export import NetxError, read_netx, simulate, to_netx
 from training import block

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from export import ModelError, quantize, read_netx, simulate, to_netx
 from training import Network, block

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from export import quantize, read_netx, simulate, to_netx
 from hw_tests.compare import assert_same_trace

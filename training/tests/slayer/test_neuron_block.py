@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-slayer = pytest.importorskip("lava.lib.dl.slayer", reason="needs the extra [lava]")
+slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from training import block
 from training.functional import celif
