@@ -59,7 +59,7 @@ class Budget:
     recipe: Recipe
     validated: int
     tested: int
-    """Validation and test samples that are used: the first so many."""
+    """Number of validation and test samples that are used, from the first."""
 
     @property
     def sweep(self) -> float:
@@ -73,7 +73,7 @@ SHORT = Budget(6, Recipe(epochs=6, batch=32), 144, 360)
 
 @dataclass(frozen=True)
 class TimedRun:
-    """What came of a contender: its rate, and its training with all of the time."""
+    """Result of a contender: its rate, and its training run with all of the time."""
 
     rate: float
     spent: Spent
@@ -172,7 +172,7 @@ def run(settings: Settings) -> Outcome:
         "a recurrent layer has to be walked step by step. Both are compiled and the best we have; "
         "the right half of the figure takes the kernels' speed out.",
         "Biases of LIF and ALIF start as torch draws them, those of CE-LIF at zero.",
-        "The paper's numbers are of complete training runs.",
+        "The paper's numbers are those of finished training runs.",
     ]
     numbers = {each.label: contest.plain() for each, contest in found.items()}
     figure = _figure(found, budget, words)

@@ -1,6 +1,6 @@
 """How much of the gradient reaches early steps: Grad[t] = ∂L/∂S[t] of the last hidden layer.
 
-Copy memory, before and after a short training. L is the cross entropy of the last ten steps, in
+Copy memory, before and after 100 steps of training. L is the cross entropy of the last ten steps, in
 which the symbols are asked for: whatever Grad has at earlier steps came there through the layer's
 own memory, and of that the first half of those steps has a share. Absolute values are summed over
 neurons and samples, because signs would cancel. An LSTM's outputs take the place of spikes.
@@ -127,7 +127,7 @@ def backward_error(seed: int = 0) -> float:
 
 
 def early(share: Sequence[float] | np.ndarray) -> float:
-    """Share that the first half of the steps before the recall has of them all."""
+    """Return the share of the first half of the steps before the recall, of all those steps."""
     before = np.asarray(share)[:-SYMBOLS]
     return float(before[: len(before) // 2].sum() / before.sum())
 
@@ -148,7 +148,7 @@ class Shares:
     after: np.ndarray
     rate: float
     loss: float
-    """Score of the last epoch of the training run."""
+    """Loss of the last epoch of training."""
 
     def plain(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -1,8 +1,8 @@
 """Loss around trained networks, along two random directions.
 
-Filter-normalised: each row of a direction has the norm of the row of weights that it moves (a bias,
-a table of TE: as a whole), so that networks of other scales can be compared. LIF and ALIF are
-recurrent, as in the paper's table.
+Directions are filter-normalised: each row has the norm of the row of weights, or of the neuron's TE,
+that it moves, and a bias as a whole, so that networks of other scales can be compared. LIF and ALIF
+are recurrent, as in the paper's table.
 """
 
 from __future__ import annotations

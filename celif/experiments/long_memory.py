@@ -76,7 +76,7 @@ class LengthRuns:
     task: Task
     preset: Preset
     cells: int
-    """Figures of the LSTM."""
+    """Number of cells of the LSTM."""
     runs: dict[str, Trained]
 
     @property
@@ -225,11 +225,11 @@ def _figure(problem: Problem, found: list[LengthRuns], budget: str) -> Figure:
 
 ADDING_EXPERIMENT = Experiment(
     "adding", "The adding problem", partial(run, ADDING), parts=True,
-    item="Figure 5a–d", size="the paper's networks and lengths, its own recipe not",
+    item="Figure 5a–d", size="the paper's networks and lengths, by another recipe",
 )  # fmt: skip
 COPY_EXPERIMENT = Experiment(
     "copy", "Copy memory", partial(run, COPY), parts=True,
-    item="Figure 5e–h", size="the paper's networks and lengths, its own recipe not",
+    item="Figure 5e–h", size="the paper's networks and lengths, by another recipe",
     about="A run counts as solved below a tenth of the baseline. The learning rate falls to zero "
     "over the 5,000 steps, so that a curve that was still falling flattens at the end.",
 )  # fmt: skip

@@ -75,20 +75,20 @@ class IndRNN(nn.Module):
 
 
 class _Residual(nn.Module):
-    """Two dilated causal convolutions in parallel with the identity."""
+    """Two dilated causal convolutions and a skip connection."""
 
     def __init__(self, before: int, width: int, kernel: int, dilation: int) -> None:
         super().__init__()
         self.past = (kernel - 1) * dilation
         self.first = nn.Conv1d(before, width, kernel, dilation=dilation)
         self.second = nn.Conv1d(width, width, kernel, dilation=dilation)
-        self.beside = nn.Conv1d(before, width, 1) if before != width else nn.Identity()
+        self.skip = nn.Conv1d(before, width, 1) if before != width else nn.Identity()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         inner = x
         for convolution in (self.first, self.second):
             inner = F.relu(convolution(F.pad(inner, (self.past, 0))))
-        return F.relu(inner + self.beside(x))
+        return F.relu(inner + self.skip(x))
 
 
 class TCN(nn.Module):

@@ -1,4 +1,4 @@
-"""Trainings that are given processor time in place of epochs.
+"""Training runs with a budget of processor time instead of epochs.
 
 A cosine needs the number of its steps beforehand, so steps are timed first and as many are planned
 as the time allows.
@@ -56,7 +56,7 @@ class Portion:
 
 @dataclass(frozen=True)
 class Spent:
-    """A training of ``steps`` in all."""
+    """A training run with its number of steps."""
 
     run: Trained
     steps: int
@@ -68,7 +68,7 @@ class Spent:
 
     @property
     def seconds_a_step(self) -> float:
-        """Seconds per step of the last epoch; the cost of a step changes as the neurons learn."""
+        """Cost of a step in the last epoch; it changes as the neurons learn to fire."""
         return self.seconds[-1] * len(self.seconds) / self.steps
 
 
@@ -96,9 +96,9 @@ def spend(
     steps: int,
     measured: bool = True,
 ) -> Spent:
-    """Train for about ``steps`` steps in the recipe's epochs, or go on with what is there.
+    """Train for about ``steps`` steps in the recipe's epochs, or resume what is there.
 
-    The number of steps is kept in ``out/name``: a training run that continues keeps its plan.
+    The number of steps is kept in ``out/name``: a resumed run keeps its plan.
     """
     (out / name).mkdir(parents=True, exist_ok=True)
     plan = out / name / "plan.json"

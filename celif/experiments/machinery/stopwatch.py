@@ -1,4 +1,4 @@
-"""Processor time of training runs, which unlike wall time does not count other programs."""
+"""Processor time of training runs, which unlike wall-clock time does not count other programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPENT = "processor_seconds.json"
 
 
 class Stopwatch:
-    """Processor seconds of training by epoch, without validation; in a file, to go on with."""
+    """Count processor seconds of training by epoch, without validation, in a resumable file."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / SPENT
@@ -37,6 +37,6 @@ class Stopwatch:
 
 
 def spent_below(folder: Path) -> float:
-    """Processor seconds of all training runs below ``folder``."""
+    """Return the processor seconds of all training runs below ``folder``."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.rglob(SPENT)]
     return float(sum(map(sum, found)))
