@@ -1,6 +1,6 @@
 """Loss around trained networks, along two random directions.
 
-Directions are filter-normalised: each row has the norm of the row of weights, or of the neuron's TE,
+Directions are filter-normalised: each row has the norm of the row of weights, or of a neuron's TE,
 that it moves, and a bias as a whole, so that networks of other scales can be compared. LIF and ALIF
 are recurrent, as in the paper's table.
 """
