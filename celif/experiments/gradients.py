@@ -2,11 +2,12 @@
 
 Copy memory, before and after 100 steps of training. L is the cross entropy of the last ten steps,
 in which the symbols are asked for: whatever Grad has at earlier steps came there through the
-layer's own memory, and of that the first half of those steps has a share. Absolute values are summed over
-neurons and samples, because signs would cancel. An LSTM's outputs take the place of spikes.
+layer's own memory, and of that the first half of those steps has a share. Absolute values are
+summed over neurons and samples, because signs would cancel. An LSTM's outputs take the place of
+spikes.
 
-Beside it, the derived backward equations, as the fused kernel has them in float64, against autograd
-over the plain step.
+The experiment also compares the derived backward equations, as the fused kernel has them in
+float64, with autograd over the plain step.
 """
 
 from __future__ import annotations
