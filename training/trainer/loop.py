@@ -175,8 +175,7 @@ class Trainer(Generic[Net]):
     def load_state_dict(self, state: dict[str, Any], path: Path = Path(LAST)) -> None:
         """Continue where ``state`` was taken; refuse that of another run, naming ``path``."""
         resume.require_same_run(self.about(), state, type(self.net).__name__, path)
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        optimizer = resume.optimizer_state(state, path, parameters)
+        optimizer = resume.optimizer_state(state, path, self.optimizer)
         history = resume.history_of(state, path)
         tally = resume.tally_of(state, path, self.steps_per_epoch)
         resume.require_random_states(state, path)
@@ -293,18 +292,7 @@ class Trainer(Generic[Net]):
         checkpoint.save(self.folder.last, self.net, **state)
 
     def _tell(self, epoch: int, validation: float | None = None) -> None:
-        if self.group.rank > 0:
-            return
-        done = self.tally.step + self.steps_per_epoch * (epoch - (validation is not None))
-        rates, speed = self.tally.mean_rates, self._timer.speed()
-        self.report(
-            Progress(
-                epoch, self.recipe.epochs, self.tally.step, self.steps_per_epoch,
-                **self.tally.means("score"),
-                validation=validation,
-                objective=self.task.objective,
-                rate=sum(rates) / len(rates) if rates else None,
-                steps_per_second=speed,
-                seconds_left=(self.total_steps - done) / speed,
-            )
-        )  # fmt: skip
+        if self.group.rank == 0:
+            sizes = (self.recipe.epochs, self.steps_per_epoch)
+            speed, objective = self._timer.speed(), self.task.objective
+            self.report(self.tally.progress(epoch, *sizes, speed, objective, validation))

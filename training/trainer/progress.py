@@ -78,6 +78,31 @@ class Tally:
         """Return the mean loss and score over the samples seen."""
         return {"loss": self.loss / self.seen, measure: self.score / self.seen}
 
+    def progress(
+        self,
+        epoch: int,
+        epochs: int,
+        steps: int,
+        speed: float,
+        objective: Objective,
+        validation: float | None,
+    ) -> Progress:
+        """Return the progress of a run of ``epochs`` epochs with ``steps`` steps each."""
+        done = self.step + steps * (epoch - (validation is not None))
+        rates = self.mean_rates
+        return Progress(
+            epoch,
+            epochs,
+            self.step,
+            steps,
+            **self.means("score"),
+            validation=validation,
+            objective=objective,
+            rate=sum(rates) / len(rates) if rates else None,
+            steps_per_second=speed,
+            seconds_left=(epochs * steps - done) / speed,
+        )
+
     def epoch(self, measure: str, validation: float, seconds: float) -> dict[str, Any]:
         """Return the figures of a finished epoch, as the history keeps them."""
         return {

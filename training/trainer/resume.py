@@ -99,20 +99,27 @@ def saved_optimizer(optimizer: torch.optim.Optimizer) -> Content:
     return {**state, "state": {str(key): value for key, value in state["state"].items()}}
 
 
-def optimizer_state(content: Content, path: Path, parameters: list[torch.Tensor]) -> Content:
-    """Return the optimiser's state dict; its tensors must have the parameters' shapes."""
-    found = content["optimizer"]
+def optimizer_state(content: Content, path: Path, optimizer: torch.optim.Optimizer) -> Content:
+    """Return the optimiser's state dict, checked against the parameters of ``optimizer``."""
+    found, ours = content["optimizer"], optimizer.state_dict()["param_groups"]
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     try:
         state = {int(key): value for key, value in found["state"].items()}
         groups = [dict(group) for group in found["param_groups"]]
         for key, values in state.items():
+            if not 0 <= key < len(parameters) or set(values) != {"step", "exp_avg", "exp_avg_sq"}:
+                raise ValueError(f"state of parameter {key}")
             for name, value in values.items():
                 shape = () if name == "step" else parameters[key].shape
                 if value.shape != shape or not torch.isfinite(value).all():
                     raise ValueError(f"{name} of parameter {key}")
-        for group in groups:
-            group["betas"] = tuple(group["betas"])
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        for mine, group in zip(ours, groups, strict=True):
+            first, second = group["betas"]
+            numbers = (first, second, group["lr"], group["eps"], group["weight_decay"])
+            if group["params"] != mine["params"] or not all(map(math.isfinite, numbers)):
+                raise ValueError("parameter groups")
+            group["betas"] = (first, second)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise CheckpointError(
             f"{path}: optimizer: expected the state of AdamW for this network, found something "
             f"else ({error})"
