@@ -140,3 +140,13 @@ def test_form_that_does_not_fit_is_refused(rng, change, message):
     layer = random_network(rng, (5,), 6).layers[0]
     with pytest.raises(ModelError, match=message):
         replace(layer, **change)
+
+
+def test_generator_starts_every_sample_at_phase_0():
+    """A phase of 1 would be a 2²²nd of a turn, and hardly ever another mantissa."""
+    cosine = CosineTable(np.array([3, 500_000]), np.array([100, 40]))
+    phase = np.array([7, 9])
+    next_te = cosine.generator(cosine.increment, cosine.wave, phase)
+    assert phase.tolist() == [0, 0]
+    next_te(0)
+    assert phase.tolist() == [3, 500_000]

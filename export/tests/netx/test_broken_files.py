@@ -100,3 +100,12 @@ def test_flipped_bytes_give_our_error_or_the_same_network(path, rng):
         else:
             assert_same(found, original)
     assert 30 < refused < 150
+
+
+def test_dataset_in_the_place_of_the_sources_is_named(path):
+    with h5py.File(path, "a") as f:
+        del f["celif/source"]
+        f["celif/source"] = 1
+        checksum.sign(f)
+    error = refusal(path)
+    assert (error.dataset, error.expected, error.found) == ("/celif/source", "a group", "a dataset")

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export import simulate
+from export import FixedNetwork, simulate
 from export.loihi2 import STATE_MAX
 from export.model.network import CelifLayer
 from export.proof.intervals import Intervals, intervals, worst_case
 from export.proof.search import alone, every_input, search_layer
 from export.tests.strategies import hypothesis_settings, seeds
 from hw_tests.networks.random_nets import random_network
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 
 
 def worked_layer(**change) -> CelifLayer:
@@ -224,3 +225,40 @@ def test_threshold_alone_can_be_unsafe():
     bound = worst_case(layer, 0, 1)
     assert bound.v < 300
     assert not bound.safe
+
+
+def small_network(seed: int) -> FixedNetwork:
+    """Two neurons with one input, whose thresholds move about as much as their membranes."""
+    rng = np.random.default_rng(seed)
+    steps = int(rng.integers(6, 9))
+    drawn = random_stack(rng, [LayerSpec(2)], steps, shape=(1, 1, 1), bits=1, classes=0)
+    layer = replace(
+        drawn.layers[0],
+        weight=rng.integers(-60, 61, (2, 1)),
+        weight_exp=4,
+        fraction_bits=6,
+        theta0_int=int(rng.integers(-60, 61)),
+        te_exp=int(rng.integers(5, 8)),
+        alpha_mant=int(rng.integers(1000, 4096)),
+        beta_mant=int(rng.integers(2000, 4096)),
+        bias_mant=rng.integers(-40, 41, 2),
+        bias_exp=0,
+    )
+    return replace(drawn, layers=(layer,))
+
+
+def test_no_input_of_small_networks_leaves_the_unrolled_intervals():
+    """Every sequence of spikes there is; a wrong line in the proof's point 3 is passed by some."""
+    spikes = narrower = 0
+    for seed in range(40):
+        net = small_network(seed)
+        ends = intervals(net.layers[0], 0, 1)
+        boxes = intervals(net.layers[0], 0, 1, depth=0)
+        narrower += int((ends.theta_high < boxes.theta_high).sum())
+        narrower += int((ends.theta_low > boxes.theta_low).sum())
+        for x in every_input(net.encoding, net.steps):
+            trace = simulate(net, x, trace=True)
+            spikes += int(trace.spikes[0].sum())
+            assert_within(ends, trace.v[0], trace.theta[0])
+    assert spikes > 10_000
+    assert narrower > 100
