@@ -159,6 +159,7 @@ def _work_or_explain(group: Group, device: torch.device, job: TrainJob) -> None:
 def work(group: Group, device: torch.device, job: TrainJob) -> None:
     """Train as one process of a group; the first shows the progress and the result."""
     pool.keep_freed_memory()
+    console.results.quiet = job.as_json  # a process of its own does not know the option
     first, preset = group.rank == 0, job.preset
     task = load_task(job.found_by or preset.task, job.data, job.labels)
     task = replace(task, name=preset.task)
