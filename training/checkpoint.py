@@ -43,6 +43,7 @@ _OPTIONAL: dict[str, tuple[type, str]] = {
     "history": (list, "a list of epochs"),
     "origin": (str, "a path"),
     "processes": (int, "a number"),
+    "tally": (dict, "sums by name"),
 }
 """Fields that a trainer adds, with their types."""
 
@@ -107,6 +108,11 @@ def check_fields(content: dict[str, Any]) -> None:
     kind, network = content.get("kind"), content.get("network")
     if not isinstance(kind, str):
         raise CheckpointError(f"kind: expected the name of a class, found {kind!r}")
+    for name in ("network", *_OPTIONAL):
+        if _holds_tensor(content.get(name)):
+            raise CheckpointError(f"{name}: expected plain values, found a tensor")
+    if "network" not in content:
+        raise CheckpointError("network: expected options by name, or None, found nothing")
     if not (network is None or isinstance(network, dict)):
         raise CheckpointError(f"network: expected options by name, found {type(network).__name__}")
     for name, (types, meaning) in _OPTIONAL.items():
@@ -115,6 +121,14 @@ def check_fields(content: dict[str, Any]) -> None:
     for name in ("weights", "raw"):
         if name in content or name == "weights":
             _check_weights(name, content.get(name))
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_tensor, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_tensor, value))
+    return isinstance(value, torch.Tensor)
 
 
 def _check_weights(field: str, weights: Any) -> None:

@@ -195,6 +195,7 @@ CHANGES = {
     "no-builder": ({"kind": "Other"}, "checkpoint of a Other: expected one of Network"),
     "kind": ({"kind": 3}, "kind: expected the name of a class, found 3"),
     "network": ({"network": [1]}, "network: expected options by name, found list"),
+    "tensor": ({"recipe": {"lr": NAN}}, "recipe: expected plain values, found a tensor"),
     "unknown-option": ({"network": {"depth": 3}}, "network: expected options of a Network, found"),
     "huge": ({"network": {"in_features": 2, "hidden": [1 << 40], "classes": 3, "steps": 7}},
              "weights: expected layers.0.weight of shape|network: expected options"),
