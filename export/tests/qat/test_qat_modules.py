@@ -49,6 +49,6 @@ def test_training_lowers_the_loss_of_the_integers():
         loss = F.cross_entropy(aware(x), labels)
         loss.backward()
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     assert losses[-1] < losses[0] - 0.05
     copy.deepcopy(aware)(x)

@@ -19,6 +19,7 @@ from export.steps.cuba import CubaParams, CubaState
 from export.tests.strategies import hypothesis_settings
 from export.twin.scans import run_layer
 from hw_tests import oracle
+from hw_tests.oracle.cuba import _wrap_current
 
 # The largest that occurs: TE of 16 bits times V of 24, and acc of 2^40 before its shift is added.
 wide = st.integers(-(1 << 62), 1 << 62)
@@ -146,7 +147,7 @@ def test_compiled_step_equals_the_plain_one(rng, saturating):
     bias=st.integers(-4096, 4095),
 )
 def test_cuba_step_is_the_equations_in_every_arithmetic(acc, u, v, s, du, dv, vth, bias):
-    u_new = oracle._wrap_current(oracle.rz(u * (4095 - du), 12) + acc * 64)
+    u_new = _wrap_current(oracle.rz(u * (4095 - du), 12) + acc * 64)
     v_new = oracle.saturate(oracle.rz(v * (1 - s) * (4096 - dv), 12) + u_new + bias * 64)
     expected = (u_new, v_new, int(v_new > vth * 64))
     for number in (int, np.int64, torch.tensor):
