@@ -3,8 +3,9 @@
 ``lava.utils.loihi2_profiler`` has one class for each. They are used as lava-dl's public benchmark
 notebooks use them: ``attach(board)`` before the run, ``get_results`` after it. Which figures they
 then show is not published as a whole, so every public number of a profiler is kept, arrays as
-their means. Those that the notebooks name are ``avg_time_per_step``, in microseconds, and
-``total_power`` and ``static_total_power``, in watts.
+their means. The public notebooks name ``avg_time_per_step``, in microseconds. That the powers are
+called ``total_power`` and ``static_total_power``, in watts, is an assumption that no chip has
+confirmed.
 """
 
 from __future__ import annotations

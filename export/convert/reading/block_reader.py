@@ -13,12 +13,14 @@ from export.convert.float_network import FloatLayer, encoding_values, layer_kind
 from export.graph.blocks import is_convolution, synapses_of
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Geometry, Shape
-from export.model.slayer import SlayerLayer
+from export.model.slayer import CubaLayer, SigmaDeltaLayer, SlayerLayer
 from export.netx.names import NetxError
 from export.netx.read import read_layer
 from training.slayer.neuron import Neuron
 
 EXPECTED = "a CELIF block, or a CUBA or sigma-delta Dense, Conv or Recurrent of SLAYER's"
+SLAYER_KINDS = (CubaLayer.kind, SigmaDeltaLayer.kind)
+"""Neurons of SLAYER's that the twin and Lava run as SLAYER does."""
 REMEDIES = {"type": "pool with training.block.Pool, or a Conv with a stride"}
 
 
@@ -116,6 +118,13 @@ class BlockReader:
                 group["inExp"] = self.unit
             if is_convolution(module):
                 group["inShape"] = np.array(self.input_shape)
+            kind = group["neuron/type"].asstr()[()]
+            if kind not in SLAYER_KINDS:
+                # SLAYER's ALIF, say, is another neuron than the ALIF of a file of ours.
+                raise ModelError(
+                    f"{name} neuron/type: expected {' or '.join(SLAYER_KINDS)} of a SLAYER block, "
+                    f"got {kind!r}; expected {EXPECTED}"
+                )
             if "weight_exp" in group["neuron"]:
                 raise ModelError(
                     f"{name} norm: expected none that scales weights, got "

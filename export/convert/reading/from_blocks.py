@@ -58,7 +58,8 @@ def read_blocks(
     steps = reader.steps or (0 if x is None else x.shape[-1])
     if steps == 0:
         raise ModelError(
-            "network: expected at least one CELIF block, got none; export a stock network with "
+            "network: expected calibration data, or a CELIF block, from which the number of time "
+            "steps is known, got neither; pass calibration data, or export a stock network with "
             "its blocks' own export_hdf5"
         )
     return FloatNetwork(reader.layers, _linear(readout), steps, tensors)

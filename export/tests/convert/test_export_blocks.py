@@ -207,7 +207,6 @@ def test_block_exports_itself(tmp_path, x):
 
 
 REFUSED: dict[str, tuple[Callable[[], list], str]] = {
-    "stock-only": (lambda: [cuba(6, 3)], "at least one CELIF block, got none; export a stock"),
     "graded": (
         lambda: [cuba(6, 3, graded_spike=True), block.Dense(CELIF, 3, 3)],
         "layer 0 neuron/gradedSpike: expected False, got True; expected a CELIF block",
@@ -222,7 +221,7 @@ REFUSED: dict[str, tuple[Callable[[], list], str]] = {
     ),
     "other-neuron": (
         lambda: [slayer.block.alif.Dense(ALIF, 6, 3), block.Dense(CELIF, 3, 3)],
-        "layer 0 neuron/type: expected CELIF, CUBA, SDNN, READOUT, got 'ALIF'",
+        "layer 0 neuron/type: expected CUBA or SDNN of a SLAYER block, got 'ALIF'",
     ),
     "affine": (
         lambda: [block.Dense(CELIF, 6, 3), slayer.block.cuba.Affine(CUBA, 3, 2)],
@@ -250,6 +249,23 @@ def test_stack_is_refused_by_name(path, x, make, message):
     with pytest.raises(ModelError, match=message):
         to_netx(make(), path, calibration=x)
     assert path.read_bytes() == before
+
+
+def test_biased_alif_of_slayer_is_not_taken_for_ours(path, x):
+    norm = slayer.neuron.norm.MeanOnlyBatchNorm
+    made = [slayer.block.alif.Dense(ALIF | {"norm": norm}, 6, 3), block.Dense(CELIF, 3, 3)]
+    with pytest.raises(ModelError, match="layer 0 neuron/type: expected CUBA or SDNN"):
+        to_netx(made, path, calibration=x)
+
+
+def test_stock_blocks_alone_need_calibration_data(path, x):
+    made = cuba(6, 3)
+    made(x)
+    with pytest.raises(ModelError, match="expected calibration data, or a CELIF block"):
+        to_netx([made], path)
+    to_netx([made], path, calibration=x)
+    (layer,) = read_netx(path).layers
+    assert layer.kind == "CUBA"
 
 
 def test_nan_weights_are_named_before_anything_runs(path, x):
