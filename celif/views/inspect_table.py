@@ -89,7 +89,7 @@ def show(about: dict[str, Any]) -> None:
         + (", permuted" if code["permuted"] else "")
     )
     kept = about["checksum"]
-    say(f"checksum {kept[:16]}…, verified" if kept else "no checksum: export it again for one")
+    say(f"checksum {kept[:16]}, verified" if kept else "no checksum: export it again for one")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in COLUMNS:
         # Folded, not cut off, where a terminal is too narrow.

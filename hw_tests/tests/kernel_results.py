@@ -41,9 +41,12 @@ numba.njit = counting(numba.njit)
 import numpy as np
 import torch
 
-from export import simulate
+from export import Trace, simulate
+from export.model.celif import CelifLayer
 from export.proof.certificate import certify
 from export.proof.search import search_layer
+from export.steps.celif import IntParams, State
+from export.twin.one_step import CelifStep
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training import functional
 from training.baselines.adaptive_neurons import ALIF
@@ -103,6 +106,18 @@ def training_results() -> dict[str, list[np.ndarray]]:
     }
 
 
+def step_by_step(layer: CelifLayer, trace: Trace) -> list[np.ndarray]:
+    """The step that a Lava model in one process calls, driven by the first sample's spikes."""
+    step = CelifStep(layer.neurons, IntParams(*map(np.asarray, layer.params)))
+    zero = np.zeros(layer.neurons, np.int64)
+    state = State(zero + layer.theta0_int, zero.copy(), zero.copy())
+    for t in range(STEPS):
+        state = step(
+            layer.weight @ trace.spikes[0][0, :, t].astype(np.int64), layer.te[:, t], state
+        )
+    return [state.theta.copy(), state.v.copy()]
+
+
 def integer_results() -> dict[str, list[np.ndarray]]:
     results = {}
     for kind in ("CELIF", "CUBA", "SDNN"):
@@ -117,6 +132,7 @@ def integer_results() -> dict[str, list[np.ndarray]]:
         if kind == "CELIF":
             found = search_layer(net.layers[0], *net.encoding.range, STEPS, rng)
             results[f"{kind} search"] = [np.array(list(found.largest.values()))]
+            results[f"{kind} step by step"] = step_by_step(net.layers[0], trace)
     return results
 
 

@@ -64,6 +64,7 @@ class InlineRuntime:
         self.after_step: Callable[[], None] | None = None
         self._executable, self._timeout = executable, timeout
         self._network: InlineNetwork | None = None
+        self._last_steps = 0
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._pausing = False
@@ -85,8 +86,8 @@ class InlineRuntime:
 
     @property
     def steps(self) -> int:
-        """Time steps taken since the start."""
-        return self._network.steps if self._network is not None else 0
+        """Time steps taken since the start; after a stop, those of the run that it ended."""
+        return self._network.steps if self._network is not None else self._last_steps
 
     def initialize(self, node_cfg_idx: int = 0) -> None:
         """Build the models and connect them."""
@@ -138,7 +139,7 @@ class InlineRuntime:
             self._settle(patience=_PATIENCE)
         finally:
             self._is_started = self._is_running = False
-            self._network = None
+            self._last_steps, self._network = self.steps, None
 
     def get_var(self, var_id: int, idx: Any = None) -> np.ndarray:
         """Return the value of a variable."""

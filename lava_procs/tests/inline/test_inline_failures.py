@@ -168,6 +168,8 @@ def test_endless_model_aside_can_be_stopped(monkeypatch):
 
 def test_interrupt_ends_the_run_and_leaves_the_model_by_its_finally():
     left = []
+    # A shell lets what it starts in the background ignore Ctrl-C, and Python then does so as well.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt():
         try:
@@ -177,8 +179,11 @@ def test_interrupt_ends_the_run_and_leaves_the_model_by_its_finally():
             left.append("counter")
 
     counter, _ = counted(act=at(3, interrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run(counter, 9)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(counter, 9)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert left == ["counter"]
 
 

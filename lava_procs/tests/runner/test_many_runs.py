@@ -84,4 +84,6 @@ def test_two_hundred_inline_runs_leave_memory_threads_and_files_as_they_were(
     assert threading.active_count() == threads
     assert (len(ProcessServer().processes), len(VarServer().vars)) == registered
     assert len(logging.getLogger().handlers) == handlers
-    assert after - before < 20e6, "200 networks that stayed would be more than 100 MB"
+    # Alone this grows by less than 20 MB. In the process of a whole suite, whose heap is full of
+    # holes, 21 MB were seen; networks that stay are more than 100 MB.
+    assert after - before < 50e6
