@@ -223,8 +223,11 @@ def _is_old(path: Path) -> bool:
     """Whether a file begins as torch's zip files do."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:  # reported by whoever reads on
+        return False
 
 
 def _shaped(name: str, shapes: dict[str, tuple[int, ...]]) -> str:

@@ -44,7 +44,7 @@ _TYPES = {
 }
 
 
-_NODES_MAX = 1_000_000
+_NODES_MAX = 200_000
 """Values in a checkpoint: a pickle can name a few so often that nobody lives to see the last."""
 
 

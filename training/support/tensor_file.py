@@ -26,7 +26,7 @@ KEY = "celif"
 """Name of the document in the metadata of the safetensors header."""
 
 _TENSOR, _SUM = "$tensor", "sha256"
-_HEADER_MAX = 64 << 20
+_HEADER_MAX = 16 << 20
 
 
 class TensorFileError(ValueError):
@@ -66,31 +66,58 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _bytes(path: Path) -> bytes:
+    """Return the bytes of a file, once its header shows that it needs all of them."""
     try:
-        mode = path.stat().st_mode
-    except OSError as error:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise TensorFileError("something that is not a regular file")
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if not 2 <= size <= min(found.st_size - 8, _HEADER_MAX):
+                raise TensorFileError("another or half a file")
+            head = file.read(size)
+            if 8 + size + _extent(head) != found.st_size:
+                raise TensorFileError("another or half a file")
+            return size.to_bytes(8, "little") + head + file.read()
+    except FileNotFoundError as error:
         raise TensorFileError("no such file") from error
-    if not stat.S_ISREG(mode):
-        raise TensorFileError("something that is not a regular file")
-    return path.read_bytes()
+    except OSError as error:
+        raise TensorFileError(f"a file that cannot be read ({error.strerror})") from error
+
+
+def _extent(head: bytes) -> int:
+    """Return how many bytes the tensors take that a header names."""
+    header = _parsed(head)
+    entries = [entry for name, entry in header.items() if name != "__metadata__"]
+    try:
+        ends = [entry["data_offsets"][1] for entry in entries]
+    except (KeyError, TypeError, IndexError):
+        ends = [None]
+    if not all(type(end) is int for end in ends):
+        raise TensorFileError("damage (a tensor without its place)")
+    return max(ends, default=0)
+
+
+def _parsed(text: str | bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise TensorFileError("damage (its header is not JSON)") from None
+    if not isinstance(found, dict):
+        raise TensorFileError("damage (its header is not an object)")
+    return found
 
 
 def _document(data: bytes) -> dict[str, Any]:
     """Parse the JSON document in the header."""
     size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or not 2 <= size <= min(len(data) - 8, _HEADER_MAX) or data[8:9] != b"{":
-        raise TensorFileError("another or half a file")
     try:
-        header = json.loads(data[8 : 8 + size])
-        text = header["__metadata__"][KEY]
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise TensorFileError("damage (its header is not JSON)") from None
+        text = _parsed(data[8 : 8 + size])["__metadata__"][KEY]
     except (KeyError, TypeError):
         raise TensorFileError("a safetensors file without a celif document") from None
-    if not isinstance(document, dict):
-        raise TensorFileError("damage (its document is not an object)")
-    return document
+    if not isinstance(text, str):
+        raise TensorFileError("damage (its document is not text)")
+    return _parsed(text)
 
 
 def _text(document: Any) -> str:
