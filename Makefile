@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test check check-format check-lint check-types format bench experiments \
-    fidelity soak kill licences peer-tests matrix wheel-test lock clean distclean
+    fidelity soak kill fuzz licences peer-tests matrix wheel-test lock clean distclean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -57,6 +57,9 @@ soak: $(SETUP)  ## random networks, a billion neuron steps: twin, step, oracle, 
 
 kill: $(SETUP)  ## kill writers at random moments, fill their disks: the former file stays whole
 	$(BIN)/python -m benchmarks.soak.kill
+
+fuzz: $(SETUP)  ## damaged and hostile files: a named error or the original's results
+	$(BIN)/python -m benchmarks.soak.fuzz
 
 peer-tests: $(SETUP)  ## Lava's own tests, run in one process and on our Network
 	$(BIN)/python -m benchmarks.peers.peer_tests

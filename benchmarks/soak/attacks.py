@@ -6,6 +6,7 @@ it, and what reads elsewhere would open the file ``canary``.
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -191,13 +192,16 @@ def _in_netx(good: bytes) -> Iterator[tuple[str, Make]]:
 
         return change
 
+    def inside(name: str, f: h5py.File) -> None:
+        instead(f[name])(f)
+
     for target in (CANARY, f"./{CANARY}", "/etc/passwd", "/dev/zero", "/proc/self/mem"):
         yield f"external link to {target}", changed(instead(h5py.ExternalLink(target, "/w")))
         yield f"storage in {target}", changed(dataset((8, 2), "i1", external=[(target, 0, 16)]))
     yield "soft link to itself", changed(instead(h5py.SoftLink(f"/{place}")))
     yield "soft link to the root", changed(instead(h5py.SoftLink("/")))
     for name in ("/", "layer", "layer/0"):
-        yield f"{name} inside itself", changed(lambda f, name=name: instead(f[name])(f))
+        yield f"{name} inside itself", changed(functools.partial(inside, name))
     yield "gzip bomb", changed(dataset((1 << 28,), "i1", compression="gzip", fillvalue=1))
     yield "4 TB that are not there", changed(dataset((1 << 20, 1 << 22), "i1"))
     yield "4 TB in chunks", changed(dataset((1 << 20, 1 << 22), "i1", chunks=(1 << 10, 1 << 10)))
@@ -208,14 +212,18 @@ def _in_netx(good: bytes) -> Iterator[tuple[str, Make]]:
     for shape in ((0, 2), (2, 0), (0, 0), (0,), ()):
         yield f"weights of shape {shape}", changed(instead(np.zeros(shape, np.int8)), sign=True)
     yield "no checksum", changed(lambda f: f.__delitem__(checksum.PLACE))
-    yield "version 99", changed(lambda f: f["celif/version"].__setitem__((), 99), sign=True)
+    yield "version 99", changed(functools.partial(_set, "celif/version", 99), sign=True)
     for name in ("steps", "gap", "input/channels", "input/bits"):
         for value in (-1, 0, (1 << 62)):
             what = f"celif/{name} is {value}"
-            yield what, changed(lambda f, n=name, v=value: f[f"celif/{n}"].__setitem__((), v), True)
+            yield what, changed(functools.partial(_set, f"celif/{name}", value), True)
     for size in (512, 1024, 4096):
         front = (b"#!/bin/sh\ntouch owned\n" + bytes(size))[:size]
-        yield f"netx after {size} other bytes", lambda path, front=front: _write(path, front + good)
+        yield f"netx after {size} other bytes", functools.partial(_write, data=front + good)
+
+
+def _set(name: str, value: int, f: h5py.File) -> None:
+    f[name][()] = value
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -242,7 +250,7 @@ def _odd_files(good: dict[str, bytes]) -> Iterator[tuple[str, Make]]:
     yield "folder", Path.mkdir
     yield "socket", _socket
     for device in ("zero", "full", "null", "tty", "random"):
-        yield f"/dev/{device}", lambda path, d=device: path.symlink_to(f"/dev/{d}")
+        yield f"/dev/{device}", functools.partial(Path.symlink_to, target=f"/dev/{device}")
     yield "link to itself", lambda path: path.symlink_to(path.name)
     yield "link to nothing", lambda path: path.symlink_to("nothing")
     yield "memory of the process", lambda path: path.symlink_to("/proc/self/mem")
@@ -253,7 +261,7 @@ def _odd_files(good: dict[str, bytes]) -> Iterator[tuple[str, Make]]:
     }.items():
         for size in (600 << 20, 3 << 30):
             what = f"{name} in a sparse file of {size >> 20} MB"
-            yield what, lambda path, s=start, n=size: _sparse(path, s, n)
+            yield what, functools.partial(_sparse, start=start, size=size)
 
 
 def attacks(folder: Path, good: dict[str, bytes]) -> Iterator[tuple[str, Make]]:
@@ -261,6 +269,6 @@ def attacks(folder: Path, good: dict[str, bytes]) -> Iterator[tuple[str, Make]]:
     payloads = _payloads(folder, good["old checkpoint"])
     files = {**payloads, **_polyglots(payloads, good), **_headers(good["checkpoint"])}
     for name, data in files.items():
-        yield name, lambda path, data=data: _write(path, data)
+        yield name, functools.partial(_write, data=data)
     yield from _in_netx(good["netx"])
     yield from _odd_files(good)

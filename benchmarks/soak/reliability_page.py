@@ -22,6 +22,16 @@ section is made from the record of its command (`python -m benchmarks.soak.relia
 [SECURITY.md](../SECURITY.md) says what is promised.
 """
 ABOUT = {
+    "fuzz": """\
+Mutants of the netx files of eight networks (flipped bytes; bytes cut, inserted, removed or doubled;
+HDF5 types, shapes, values, links, attributes and members) and of a training run's checkpoint, and
+files made by hand (TorchScript, pickles, tar and zip files, polyglots, links out of the file,
+FIFOs, devices, sparse files) are read, and runs are resumed from them, in processes of their own.
+Each must end in a named error within 1 s of processor time and 500 MB, or give the original's
+results: the same integers or weights. Other exceptions, crashes, hangs, and any access to another
+file of the folder, which inotify shows, are failures. Half of the HDF5 mutants and all of the
+changed fields of checkpoints get a right checksum again, so that what stands behind it is tested;
+these may also be another sound file, and such a network must run.""",
     "kill": """\
 Checkpoints, netx files and bring-up kits are written by processes that are killed (SIGKILL), half
 of them at random moments and half right before or after each write, fsync and rename; or whose disk

@@ -23,7 +23,7 @@ Content = dict[str, Any]
 def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> None:
     """Raise unless ``content`` is the state of the run that ``ours`` describes."""
     if "optimizer" not in content:
-        raise ValueError(
+        raise CheckpointError(
             f"{path}: expected the state of the optimiser, found none, as in {BEST}; only the "
             f"{LAST} that a run wrote can be resumed"
         )
@@ -41,7 +41,7 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
     theirs["recipe"] = recipe
     for name in ("network", "task", "recipe"):
         if theirs[name] != ours[name]:
-            raise ValueError(
+            raise CheckpointError(
                 f"{path}: expected the same {name} as the run began with, "
                 f"{_differing(theirs[name], ours[name])}, got "
                 f"{_differing(ours[name], theirs[name])}; use another folder for another run"
@@ -119,7 +119,7 @@ def optimizer_state(content: Content, path: Path, optimizer: torch.optim.Optimiz
             if group["params"] != mine["params"] or not all(map(math.isfinite, numbers)):
                 raise ValueError("parameter groups")
             group["betas"] = (first, second)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
             f"{path}: optimizer: expected the state of AdamW for this network, found something "
             f"else ({error})"
