@@ -60,7 +60,7 @@ def run(
         Samples (batch, channel, time): integers as they are, floats through the file's encoding.
         They may be shorter than the network's TE tables.
     precision
-        ``"fixed"``, as Loihi computes, or ``"float"``, the float32 that the integers stand for.
+        ``"fixed"``, the integers of the file, or ``"float"``, the float32 that they stand for.
     timeout
         Seconds; by default a minute and ample time for every step.
     heartbeat

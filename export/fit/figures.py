@@ -84,7 +84,7 @@ _FIGURES = {
     "index_bits": Figure(
         12,
         "bits of a dense synapse besides its weight",
-        f"{_TABLES}: n neurons take floor(n·(12 + w)/64) + 1 words an input on all 10 dense rows",
+        f"{_TABLES}: n neurons take floor(n·(12 + w)/64) + 1 words an input",
         "compiler",
     ),
     "state_bytes": Figure(

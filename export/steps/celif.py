@@ -1,4 +1,4 @@
-"""The CE-LIF recurrence in integers, as Loihi computes, written once.
+"""The CE-LIF recurrence in integers, as FORMAT.md specifies it, written once.
 
 ::
 

@@ -75,7 +75,7 @@ def test_verify_finds_the_chip_equal_with_the_rule():
     [{"dv": 162}, {"dv": 164}, {"vth": 24}, {"vth": 26}, {"du": 4088}, {"weight": 8}],
     ids=str,
 )
-def test_the_trace_fixes_every_register(wrong):
+def test_the_trace_fixes_weight_decay_and_threshold(wrong):
     """A neighbouring value gives another trace (of du, 4,088: above it U keeps nothing)."""
     net, x = lif_network(), lif_input()
     (layer,) = net.layers

@@ -42,8 +42,9 @@ def show_calibration(rows: Sequence[Comparison]) -> None:
     prose(
         "Total in percent of the pool, counted and printed; words of synapses on a core; cores, "
         "counted/printed; a * marks weight bits that were chosen so that the row's own synapses "
-        "come out. The rules were found on the rows marked fitted and applied to the others. Axon "
-        "memory is taken from the tables."
+        "come out. The pool was fitted on all rows with a Total, the rules for convolutions and "
+        "splits on the rows marked fitted. On the others neurons, axons, split and cores are "
+        "predictions. Axon memory, and what the printed core holds, are taken from the tables."
     )
     totals = [one.residual for one in rows if one.residual is not None]
     agree = sum(one.agrees for one in rows)

@@ -149,7 +149,8 @@ def _span(ends: tuple[float, float]) -> str:
 def _show_metrics(metrics: Mapping[str, Any]) -> None:
     operations = metrics["synaptic_operations"]
     prose(
-        f"NeuroBench: footprint {metrics['footprint']:,} bytes, connection sparsity "
+        f"By NeuroBench's definitions: footprint {metrics['footprint']:,} bytes, connection "
+        f"sparsity "
         f"{metrics['connection_sparsity']:.1%}, activation sparsity "
         f"{metrics['activation_sparsity']:.1%}, synaptic operations a sample "
         f"{operations['Effective_ACs']:,.0f} ACs, {operations['Effective_MACs']:,.0f} MACs of "

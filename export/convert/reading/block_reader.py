@@ -120,7 +120,7 @@ class BlockReader:
                 group["inShape"] = np.array(self.input_shape)
             kind = group["neuron/type"].asstr()[()]
             if kind not in SLAYER_KINDS:
-                # SLAYER's ALIF, say, is another neuron than the ALIF of a file of ours.
+                # SLAYER's ALIF, for example, is another neuron than the ALIF of our files.
                 raise ModelError(
                     f"{name} neuron/type: expected {' or '.join(SLAYER_KINDS)} of a SLAYER block, "
                     f"got {kind!r}; expected {EXPECTED}"

@@ -1,6 +1,7 @@
 """Published measurements, and what our model makes of their networks: a check of its size.
 
-Sizes and cores are those that the sources print. They do not print how many spikes there were, so
+Sizes and cores are those that the sources print, except LSNN's one core and two compartments for
+each adaptive neuron, which are assumed. They do not print how many spikes there were, so
 the model is given a range of rates, the share of neurons and inputs that are active in a step.
 Only what the neurocores take above rest is comparable: the model knows nothing of the processors
 on the chip, of input and output, or of static power.

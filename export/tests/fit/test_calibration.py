@@ -30,6 +30,19 @@ def test_total_and_cores_are_the_compilers_or_the_row_says_why(one):
         assert one.row.note
 
 
+def test_rows_with_a_note_differ_in_what_it_says():
+    found = [(one.row.network, one.differing, one.cores) for one in COMPARED if one.row.note]
+    assert found == [
+        ("mnist", (), 3),
+        ("yolo_kp", ("neuron_groups",), 4),
+        ("oxford", ("synapses",), 2),
+        ("oxford", ("neurons", "synapses", "axon_map"), 2),
+        ("pilotnet_sdnn", ("axon_in", "axon_map"), 3),
+        ("pilotnet_sdnn", ("axon_in", "axon_map"), 13),
+        ("pilotnet_sdnn", ("axon_in", "axon_map"), 25),
+    ]
+
+
 @pytest.mark.parametrize("one", COMPARED, ids=IDS)
 def test_printed_columns_add_up_to_the_printed_total(one):
     """Which is what makes the pool one of 20,000 words: each column counts against it."""
