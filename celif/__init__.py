@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from celif.siblings import check_siblings
 
 if TYPE_CHECKING:
+    from celif import plots as plots
     from celif.interchange import from_nir as from_nir
     from celif.interchange import to_nir as to_nir
     from celif.verification.verify import Verification as Verification
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from training import Network as Network
     from training import block as block
     from training import functional as functional
+    from training import tasks as tasks
+    from training import trainer as trainer
 
 check_siblings()
 
@@ -36,12 +39,15 @@ _HOMES = {
     "block": ("training.block", None),
     "from_nir": ("celif.interchange", "from_nir"),
     "functional": ("training.functional", None),
+    "plots": ("celif.plots", None),
     "quantize": ("export", "quantize"),
     "read_netx": ("export", "read_netx"),
     "run": ("lava_procs", "run"),
     "simulate": ("export", "simulate"),
+    "tasks": ("training.tasks", None),
     "to_netx": ("export", "to_netx"),
     "to_nir": ("celif.interchange", "to_nir"),
+    "trainer": ("training.trainer", None),
     "verify": ("celif.verification.verify", "verify"),
 }
 """The module of each name, and what it is called there; None stands for the module itself."""
@@ -51,12 +57,15 @@ __all__ = [  # noqa: RUF022, in the order in which they are used
     "CELIF",
     "block",
     "functional",
+    "tasks",
+    "trainer",
     "to_netx",
     "read_netx",
     "simulate",
     "quantize",
     "run",
     "verify",
+    "plots",
     "from_nir",
     "to_nir",
     "Verification",

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import celif
 from celif import exits
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+ROOT = Path(__file__).resolve().parents[3]
+README = ROOT / "README.md"
 
 
 def test_readme_example_runs_and_agrees(
@@ -32,3 +34,13 @@ def test_readme_and_help_have_the_table_of_exit_codes() -> None:
         assert f"{code} {meaning}" in said
         if code in "0 1 4":
             assert f"{code} {meaning}" in exits.EPILOG
+
+
+def test_pages_name_only_what_import_celif_offers() -> None:
+    named = {
+        (page.name, name)
+        for page in (README, *(ROOT / "docs").glob("*.md"))
+        for name in re.findall(r"(?<![\w./])celif\.(\w+)[`.(]", page.read_text(encoding="utf-8"))
+    }
+    assert ("README.md", "plots") in named
+    assert {(page, name) for page, name in named if name not in celif.__all__} == set()
