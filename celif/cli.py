@@ -59,8 +59,14 @@ def load(name: str) -> Any:
     alone = typer.Typer(add_completion=False, context_settings=HELP)
     # A blank line between two examples is what keeps them on lines of their own.
     examples = "\n\n".join(["Examples:", *(f"$ {line}" for line in module.EXAMPLES)])
-    alone.command(name, epilog=examples)(getattr(module, name))
+    function = getattr(module, name)
+    alone.command(name, help=_reflowed(function.__doc__), epilog=examples)(function)
     return typer.main.get_command(alone)
+
+
+def _reflowed(text: str) -> str:
+    """Join the lines of every paragraph, which typer would break where the source does."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
 app = typer.Typer(

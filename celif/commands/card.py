@@ -18,12 +18,15 @@ EXAMPLES = (
 
 def card(
     model: Annotated[
-        Path, typer.Argument(help="Checkpoint; its export .net lies in the same folder.")
+        Path,
+        typer.Argument(
+            metavar="CHECKPOINT", help="Checkpoint; its export .net lies in the same folder."
+        ),
     ],
     data: Data = None,
     samples: Samples = None,
     lava_samples: Annotated[
-        int, typer.Option(min=0, help="Run the first N test samples in Lava, too.")
+        int, typer.Option(metavar="N", min=0, help="Run the first N test samples in Lava, too.")
     ] = 10,
     as_json: Json = False,
 ) -> None:

@@ -21,7 +21,7 @@ Partition = Annotated[
 ]
 Board = Annotated[str | None, typer.Option(help="SLURM board to ask for.", rich_help_panel=_PANEL)]
 Generation = Annotated[
-    str | None, typer.Option(help="Generation of the chip, such as N3B3.", rich_help_panel=_PANEL)
+    str | None, typer.Option(help="Generation of the chip, such as N3C1.", rich_help_panel=_PANEL)
 ]
 Hybrid = Annotated[
     bool,
@@ -41,7 +41,8 @@ Profile = Annotated[
 AdapterSteps = Annotated[
     str | None,
     typer.Option(
-        help="Steps a message takes from host to chip and back; default 1,0, not yet measured.",
+        help="Steps a message takes from host to chip and back; default 0,0, as in a published "
+        "trace.",
         rich_help_panel=_PANEL,
     ),
 ]

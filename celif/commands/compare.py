@@ -26,8 +26,10 @@ EXAMPLES = (
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Checkpoint or netx file.")],
-    second: Annotated[Path, typer.Argument(help="Checkpoint or netx file to compare with it.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="Checkpoint or netx file.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="B", help="Checkpoint or netx file to compare with it.")
+    ],
     task: TaskOption = None,
     data: Data = None,
     input: Input = None,

@@ -41,8 +41,10 @@ def finetune(
     te_hold: TeHold = 1,
     input_bits: InputBits = 8,
     fraction_bits: FractionBits = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training samples.")] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Samples per step.")] = 64,
+    epochs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Passes over the training samples.")
+    ] = 10,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Samples per step.")] = 64,
     lr: Annotated[float, typer.Option(help="Initial learning rate; it falls to 0.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the order of the samples.")] = 0,
     task: TaskOption = None,

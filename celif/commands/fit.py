@@ -17,7 +17,9 @@ EXAMPLES = (
 
 
 def fit(
-    net: Annotated[Path | None, typer.Argument(help="netx file that celif export wrote.")] = None,
+    net: Annotated[
+        Path | None, typer.Argument(metavar="NET", help="netx file that celif export wrote.")
+    ] = None,
     chip: Annotated[
         str, typer.Option(help="loihi2, or a JSON file that overrides some of its figures.")
     ] = "loihi2",
@@ -25,7 +27,7 @@ def fit(
         str | None,
         typer.Option(help="Board: Oheo Gulch, Kapoho Point or Hala Point; sets --chips."),
     ] = None,
-    chips: Annotated[int | None, typer.Option(min=1, help="Number of chips.")] = None,
+    chips: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of chips.")] = None,
     task: TaskOption = None,
     data: Data = None,
     input: Input = None,

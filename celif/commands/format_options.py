@@ -18,12 +18,18 @@ PerChannel = Annotated[
 Rule = Annotated[
     Literal["best", "max", "percentile", "mse"],
     typer.Option(
-        help="How exponents are chosen; best tries the others on the calibration samples."
+        metavar="RULE",
+        help="How exponents are chosen: max, percentile, mse, or best, which tries the others on "
+        "the calibration samples.",
     ),
 ]
 TeEncoding = Annotated[
     Literal["table", "packed", "cosine"] | None,
-    typer.Option(help="How the file keeps TE; packed needs 4 bits or fewer. Default: as trained."),
+    typer.Option(
+        metavar="FORM",
+        help="How the file keeps TE: table, packed (4 bits or fewer) or cosine. Default: as "
+        "trained.",
+    ),
 ]
 TeHold = Annotated[int, typer.Option(help="Steps for which one TE value is held, 1..64.")]
 FractionBits = Annotated[

@@ -18,7 +18,8 @@ EXAMPLES = (
 
 def golden(
     file: Annotated[
-        Path, typer.Argument(help="netx file; with --check, the .npz file to compare.")
+        Path,
+        typer.Argument(metavar="FILE", help="netx file; with --check, the .npz file to compare."),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write the kit to.")

@@ -49,12 +49,15 @@ Calibration = Annotated[
 Network = Annotated[
     str | None,
     typer.Option(
-        metavar="MODULE:FUNCTION",
-        help="Your function that builds the network, where the checkpoint is of your own module.",
+        metavar="NAME",
+        help="Your function that builds the network, as MODULE:FUNCTION, where the checkpoint "
+        "is of your own module.",
     ),
 ]
-Net = Annotated[Path, typer.Argument(help="netx file that celif export wrote.")]
-Samples = Annotated[int | None, typer.Option(min=1, help="Use only the first N samples.")]
+Net = Annotated[Path, typer.Argument(metavar="NET", help="netx file that celif export wrote.")]
+Samples = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Use only the first N samples.")
+]
 Input = Annotated[
     Path | None,
     typer.Option(

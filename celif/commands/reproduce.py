@@ -19,7 +19,8 @@ EXAMPLES = (
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="Name of an experiment; without a name, list them.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of an experiment; without a name, list them."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a small version, in a minute or two.")
@@ -32,6 +33,7 @@ def reproduce(
     minutes: Annotated[
         float | None,
         typer.Option(
+            metavar="MINUTES",
             min=0,
             help="Stop training after this time and report what there is; some experiments only.",
         ),

@@ -52,13 +52,22 @@ def run(
         typer.Option(help="Where to run: Lava on this CPU, or a Loihi 2."),
     ] = "lava",
     workers: Annotated[
-        int, typer.Option(min=0, help="Lava networks to run in parallel; 0 takes one per core.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Lava networks to run in parallel; 0 takes one per core."
+        ),
     ] = 1,
     timeout: Annotated[
-        float | None, typer.Option(min=0, help="Seconds after which to give up; default by size.")
+        float | None,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Seconds after which to give up; default by size."
+        ),
     ] = None,
     heartbeat: Annotated[
-        float, typer.Option(min=0, help="Seconds that one step may take; 0 for any number.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Seconds that one step may take; 0 for any number."
+        ),
     ] = 60,
     output: Output = None,
     probe: Annotated[

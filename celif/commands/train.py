@@ -74,6 +74,7 @@ def train(
     epochs: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
             help=f"Passes over the training samples. {_FROM_PRESET}",
             rich_help_panel=_RECIPE,
@@ -81,7 +82,9 @@ def train(
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(min=1, help="Samples per step, over all devices.", rich_help_panel=_RECIPE),
+        typer.Option(
+            metavar="N", min=1, help="Samples per step, over all devices.", rich_help_panel=_RECIPE
+        ),
     ] = None,
     lr: Annotated[
         float | None, typer.Option(help="Peak learning rate.", rich_help_panel=_RECIPE)
@@ -168,7 +171,9 @@ def train(
     ] = False,
     devices: Annotated[
         int,
-        typer.Option(min=1, help="Processes that share each batch.", rich_help_panel=_RUN),
+        typer.Option(
+            metavar="N", min=1, help="Processes that share each batch.", rich_help_panel=_RUN
+        ),
     ] = 1,
     device: Annotated[
         Literal["auto", "cpu", "cuda"],
@@ -181,7 +186,10 @@ def train(
     save_steps: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Steps between checkpoints within an epoch.", rich_help_panel=_RUN
+            metavar="N",
+            min=1,
+            help="Steps between checkpoints within an epoch.",
+            rich_help_panel=_RUN,
         ),
     ] = None,
     tensorboard: Annotated[

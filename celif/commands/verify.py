@@ -45,7 +45,9 @@ EXAMPLES = (
 
 
 def verify(
-    net: Annotated[Path | None, typer.Argument(help="Exported netx file.")] = None,
+    net: Annotated[
+        Path | None, typer.Argument(metavar="NET", help="netx file that celif export wrote.")
+    ] = None,
     against: Against = None,
     task: TaskOption = None,
     data: Data = None,
@@ -66,9 +68,13 @@ def verify(
         bool,
         typer.Option("--recorded", help="Compare with a published trace of a Loihi 2 instead."),
     ] = False,
-    refractory: Annotated[
-        bool, typer.Option(help="Expect the refractory count that a chip shows in V after a spike.")
-    ] = True,
+    no_refractory: Annotated[
+        bool,
+        typer.Option(
+            "--no-refractory",
+            help="Do not expect the refractory count that a chip shows in V after a spike.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare a netx file with its checkpoint, rung by rung.
@@ -77,7 +83,7 @@ def verify(
     and the gap between the float network and its integers is measured.
     """
     if recorded:
-        result = climb_recorded(refractory)
+        result = climb_recorded(not no_refractory)
         answer(result.to_dict(), as_json)
         end(result, "loihi2", strict)
         return

@@ -25,7 +25,7 @@ Against = Annotated[
     ),
 ]
 LavaSamples = Annotated[
-    int, typer.Option(min=1, help="Samples for the ladder; the gap uses all of them.")
+    int, typer.Option(metavar="N", min=1, help="Samples for the ladder; the gap uses all of them.")
 ]
 Target = Annotated[
     str | None,

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import celif
+import lava_procs
+from celif.commands import chip_options
 from celif.tests.run_command import answer
 from export import read_netx, simulate, write_netx
 from hw_tests.networks.random_nets import random_network
@@ -83,3 +85,9 @@ def test_with_the_extension_the_commands_reach_the_chip(files: list[Any], tmp_pa
         places = [call[2] for call in calls("run")]
     assert [place["BOARD"] for place in places] == ["og-02", None]
     assert [place["PARTITION"] for place in places] == [None, "oheogulch"]
+
+
+def test_help_states_the_default_of_the_adapters() -> None:
+    into, out_of = lava_procs.Loihi().adapter_steps
+    (option,) = chip_options.AdapterSteps.__metadata__
+    assert f"default {into},{out_of}" in option.help
