@@ -30,6 +30,9 @@ KEEPING = {
 }  # fmt: skip
 """Functions that change nothing in evaluation mode."""
 
+READING = {"__bool__", "item", "tolist", "__float__", "__int__", "__index__"}
+"""Functions that take numbers out of a tensor, by which code can decide what to compute."""
+
 
 def arrange(func: Callable[..., Any], value: Value, *args: Any, **kwargs: Any) -> Any:
     """Let a function that moves elements act on the arrangement."""
@@ -85,6 +88,28 @@ def matmul(a: Any, b: Any) -> Value:
     if a.ndim != 2:
         raise NotAffineError("a product with no matrix")
     return product(b, a, None, -2)
+
+
+def einsum(equation: Any, *operands: Any) -> Value:
+    """A product with a matrix that torch.einsum writes in letters, such as ``oi,bit->bot``."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    inputs, arrow, output = str(equation).replace(" ", "").partition("->")
+    letters = inputs.split(",")
+    values = [i for i, each in enumerate(operands) if isinstance(each, Value)]
+    if len(operands) != 2 or len(values) != 1 or not arrow or "." in equation:
+        raise NotAffineError("an einsum other than that of a value and a matrix")
+    value, matrix = operands[values[0]], operands[1 - values[0]]
+    own, weights = letters[values[0]], letters[1 - values[0]]
+    summed = [letter for letter in own if letter not in output]
+    made = [letter for letter in output if letter not in own]
+    if len(summed) != 1 or len(made) != 1 or sorted(weights) != sorted(summed + made):
+        raise NotAffineError("an einsum that is no product along one axis")
+    axis = own.index(summed[0])
+    weight = matrix if weights[0] == made[0] else matrix.t()
+    found = product(value, weight, None, axis)
+    order = [own.replace(summed[0], made[0]).index(letter) for letter in output]
+    return found.arranged(found.index.permute(order))
 
 
 def batch_norm(
@@ -219,6 +244,7 @@ HANDLERS: dict[str, Callable[..., Any]] = {
     "linear": linear,
     **dict.fromkeys(("matmul", "__matmul__", "mm", "bmm"), matmul),
     "__rmatmul__": lambda a, b: matmul(b, a),
+    "einsum": einsum,
     "batch_norm": batch_norm,
     "conv2d": conv2d,
     "avg_pool2d": avg_pool2d,

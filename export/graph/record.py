@@ -7,8 +7,11 @@ read from the order in which modules were registered.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -76,6 +79,13 @@ def record(net: nn.Module, x: torch.Tensor) -> Recording:
             f"{type(output).__name__}; return the logits or the spikes alone"
         )
     value = require_value(recorder.known(output), f"the output of {type(net).__name__}")
+    if recorder.decisions:
+        warnings.warn(
+            f"network forward: {type(net).__name__} reads numbers out of its tensors "
+            f"({recorder.decisions[0]}); if it decides by them what to compute, the file holds "
+            "what it computes for the calibration samples",
+            stacklevel=2,
+        )
     if not recorder.sources:
         raise ModelError(
             f"network forward: expected at least one layer of neurons in {type(net).__name__}, "
@@ -97,6 +107,7 @@ class _Recorder(TorchFunctionMode):
         self.seen: dict[int, tuple[Any, Any]] = {}
         self.depth = 0  # inside a block or a neuron, which is one call to the recorder
         self.path: list[str] = []
+        self.decisions: list[str] = []
         index = torch.arange(x.numel()).reshape(x.shape)
         self.keep(x, Value({self.input: Term()}, x.new_zeros(shape.size), index, self.steps))
 
@@ -122,6 +133,8 @@ class _Recorder(TorchFunctionMode):
         if not tensors:
             if name == "__setitem__":
                 self.keep(args[0], f"{name} in {self.where}")
+            elif name in operations.READING and not _of_training(sys._getframe(1)):
+                self.decisions.append(f"{name} in {self.where}")
             return result
         value: Any = next((each for each in known if isinstance(each, str)), None)
         if value is None:
@@ -312,6 +325,11 @@ class _Recorder(TorchFunctionMode):
             value, neuron.te_table.to(value.bias), p, neuron.width, neuron.bias, weight_rec,
             te_key=neuron.te, turns=turns, kind=neuron.kind.name, **options,
         )  # fmt: skip
+
+
+def _of_training(frame: FrameType) -> bool:
+    """Whether a call is made by our own networks, which check their input and decide nothing."""
+    return str(frame.f_globals.get("__name__")).startswith("training.")
 
 
 def _is_leaf(module: Any) -> bool:

@@ -340,5 +340,8 @@ def test_branch_on_the_data_is_noticed(tmp_path):
     torch.manual_seed(5)
     x = torch.cat([torch.ones(4, INPUTS, STEPS), torch.zeros(12, INPUTS, STEPS)])
     x[4:, :, ::5] = 1
-    with pytest.raises(ModelError, match=r"Choosing\.forward computes another network"):
+    with (
+        pytest.warns(UserWarning, match="Choosing reads numbers out of its tensors"),
+        pytest.raises(ModelError, match=r"Choosing\.forward computes another network"),
+    ):
         to_netx(Choosing(), tmp_path / "net.net", calibration=x.flip(0))
