@@ -66,7 +66,7 @@ def write(
     title
         What the network is for.
     history
-        Of the training, epoch by epoch, if it is known.
+        The history of the training run, epoch by epoch, if it is known.
     """
     samples = as_floats(fixed, x)
     about = "sample 0" + ("" if y is None else f", a {int(y[0])}")
@@ -98,21 +98,20 @@ def write(
 
 def _summary(fixed: FixedNetwork, result: Verification, title: str) -> str:
     gap = result.gap
-    verdict = "equal" if result.equal else "DIFFERS" if result.differs else "incomplete"
-    colour = {"equal": "equal", "DIFFERS": "DIFFERS"}.get(verdict, "not")
-    cards = [("the parity ladder", f'<span class="{colour}">{verdict}</span>')]
+    colour = {"passed": "equal", "FAILED": "DIFFERS"}.get(result.verdict, "not")
+    cards = [("verification", f'<span class="{colour}">{result.verdict}</span>')]
     if gap is not None:
         if gap.accuracy_float is not None and gap.accuracy_fixed is not None:
             cards += [
                 (f"float, {gap.samples} samples", f"{gap.accuracy_float:.2%}"),
-                ("integers, the same", f"{gap.accuracy_fixed:.2%}"),
+                ("integers, same samples", f"{gap.accuracy_fixed:.2%}"),
             ]
         cards.append(("same prediction", f"{gap.prediction_agreement:.2%}"))
     boxes = "".join(f'<div class="card"><b>{v}</b><span>{k}</span></div>' for k, v in cards)
     widths = (fixed.encoding.channels, *(layer.neurons for layer in fixed.all_layers))
     return (
-        f"<h1>From PyTorch to Loihi: {html.escape(title)}</h1>"
-        f'<p class="sub">{html.escape(Path(fixed.path).name)}, CE-LIF network '
+        f"<h1>Verification: {html.escape(title)}</h1>"
+        f'<p class="sub">{html.escape(Path(fixed.path).name)}, network '
         f"{' → '.join(map(str, widths))}, {fixed.steps} time steps. {date.today().isoformat()}</p>"
         f'<div class="cards">{boxes}</div>'
     )
@@ -204,8 +203,8 @@ def _gap(result: Verification) -> str:
     return (
         "<h2>What the integers change</h2>"
         f'<p class="note">Float against fixed over {result.gap.samples} samples. A spike that '
-        "falls otherwise moves all that follows it, so registers drift apart where predictions "
-        f"do not.</p>{_rows(header, rows, set(range(1, len(header))))}"
+        "differs changes everything after it, so registers drift apart even where predictions "
+        f"agree.</p>{_rows(header, rows, set(range(1, len(header))))}"
     )
 
 
