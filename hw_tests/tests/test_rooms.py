@@ -83,7 +83,7 @@ ORDER = {
         "running",
     ),
     "hw_tests": (
-        "compare dequantised oracle plain_steps worked",
+        "compare dequantised independent_reader oracle plain_steps worked",
         "backends networks",
         "recorded golden",
         "ladder",
