@@ -158,6 +158,8 @@ def _train(folder: Path) -> None:
 
 def fuzz_checkpoints(fuzz: Fuzz, count: int, rng: np.random.Generator) -> None:
     """Read mutants of the checkpoint of a training run."""
+    if not count:
+        return
     with tempfile.TemporaryDirectory(prefix="celif-fuzz-") as name:
         # In a child: OpenMP's threads do not survive the forks to come.
         _, said = faults.forked(functools.partial(_train, Path(name)))

@@ -7,30 +7,41 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-CARELESS = """
-import typer
+
+# One process for both: it has to import everything, and may not have run a compiled kernel before.
+BOTH = """
+import sys
+from pathlib import Path
 from benchmarks.soak import fuzz
 from export.netx import checksum
+folder = Path(sys.argv[1])
+options = {"seconds": 600.0, "seed": 7}
+def run(record, **counts):
+    try:
+        fuzz.main(**counts, **options, record=folder / record)
+    except SystemExit as ending:
+        return ending.code
+assert run("careful.json", netx=60, checkpoints=25, handmade=30) == 0
 checksum.verify = lambda path, found: True
-typer.run(fuzz.main)
+assert run("careless.json", netx=18, checkpoints=0, handmade=0) == 1
 """
 
 
-def fuzz(record: Path, *command: str, netx: int, checkpoints: int, handmade: int) -> dict:
-    counts = ("--netx", netx, "--checkpoints", checkpoints, "--handmade", handmade)
-    options = [*map(str, counts), "--seed", "7", "--record", str(record)]
-    done = subprocess.run(
-        [sys.executable, *command, *options], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    told = json.loads(record.read_text())
-    assert done.returncode == (1 if told["failures"] else 0), done.stdout + done.stderr
-    return told
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The records of a run with our reader, and of one that ignores the checksum."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    command = [sys.executable, "-c", BOTH, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
 
 
-def test_damaged_and_hostile_files_are_refused_by_name_or_read_as_the_original(tmp_path):
-    record, module = tmp_path / "fuzz.json", ("-m", "benchmarks.soak.fuzz")
-    told = fuzz(record, *module, netx=60, checkpoints=25, handmade=30)
+def test_damaged_and_hostile_files_are_refused_by_name_or_read_as_the_original(folder):
+    told = json.loads((folder / "careful.json").read_text())
     assert told["failures"] == []
     assert told["counts"]["mutants of netx files"] == 60
     assert told["counts"]["mutants of checkpoints"] == 25
@@ -38,6 +49,6 @@ def test_damaged_and_hostile_files_are_refused_by_name_or_read_as_the_original(t
     assert told["counts"]["attack: named error"] > 60
 
 
-def test_a_reader_that_ignores_the_checksum_is_caught(tmp_path):
-    told = fuzz(tmp_path / "fuzz.json", "-c", CARELESS, netx=60, checkpoints=0, handmade=0)
+def test_a_reader_that_ignores_the_checksum_is_caught(folder):
+    told = json.loads((folder / "careless.json").read_text())
     assert any(line.startswith("netx flip") and "other" in line for line in told["failures"])
