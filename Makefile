@@ -1,6 +1,7 @@
 # Every target sets up what it needs, once. `make help` lists them.
 #
 #   PYTHON=/path/to/python   what to build .venv with: a Python 3.10 to 3.13
+#   WORKERS=4                make test: processes to run the tests in (default 2)
 #   UPGRADE=1                make lock: move every pin to the newest version allowed
 #   FULL=1                   make wheel-test: install every dependency instead of borrowing .venv's
 
@@ -13,6 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup-done
 BENCH := $(VENV)/.bench-done
+WORKERS := 2
 UV := .cache/uv-0.13.7
 
 help:  ## this list
@@ -23,8 +25,9 @@ setup: $(SETUP)  ## .venv with the locked dependencies and celif itself, editabl
 demo: $(SETUP)  ## the whole path: train, export, run in Lava, compare
 	$(BIN)/celif demo
 
+# The tests of a file stay in one process, because they share fixtures.
 test: check  ## the checks, then every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: check-format check-lint check-types  ## formatting, lint and types, as pre-commit runs them
 

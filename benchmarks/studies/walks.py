@@ -57,7 +57,7 @@ def walk(call: Callable[[], object], doors: tuple[str, ...] = ()) -> Walk:
         code = frame.f_code
         if code not in where:
             path = Path(code.co_filename)
-            ours = path.is_relative_to(ROOT) and ".venv" not in path.parts
+            ours = path.is_relative_to(ROOT) and "site-packages" not in path.parts
             where[code] = f"{path.relative_to(ROOT)}:{code.co_name}" if ours else None
             if code.co_name in _NO_FUNCTION:
                 where[code] = None
