@@ -22,9 +22,11 @@ _COLOURS = {"equal": "green", "DIFFERS": "bold red", "not run": "yellow"}
 _SYMBOLS = {"theta": "Θ", "v": "V", "spikes": "S"}
 
 
-def _table(title: str, columns: tuple[str, ...], left: tuple[str, ...] = ()) -> Table:
+def _table(
+    title: str, columns: tuple[str, ...], left: tuple[str, ...] = (), space: int = 1
+) -> Table:
     table = Table(
-        title=title or None, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        title=title or None, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, space, 0, 0)
     )
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", overflow="fold")
@@ -106,25 +108,33 @@ def _pair(values: tuple[Any, Any] | None) -> str:
     return f"{ours} │ {theirs}" if ours == theirs else f"[bold red]{ours} │ {theirs}[/]"
 
 
+def short(number: float) -> str:
+    """Write a number in at most six characters: two digits of it, or a whole number as it is."""
+    whole = isinstance(number, int) and number < 1_000_000
+    text = str(number) if whole else f"{number:.2g}"
+    return text if len(text) <= 6 else f"{number:.0e}"
+
+
 def show_gap(gap: Gap) -> None:
     """Print how far the integers are from the float network."""
     columns = (
         *("layer", "same\nspikes", "|ΔV|\nmean", "\nmax", "|ΔΘ|\nmean", "\nmax"),
         *("rate\nfloat", "\nfixed", "silent\nfloat", "\nfixed", "satu-\nrated"),
     )
-    table = _table(f"The gap, float ↔ fixed, {gap.samples} samples", columns)
+    # Eleven columns of up to seven characters: only this narrow do they fit 80.
+    table = _table(f"The gap, float ↔ fixed, {gap.samples} samples", columns, space=0)
     for layer in gap.layers:
         errors = [layer.v_error_mean, layer.v_error_max]
         errors += [layer.theta_error_mean, layer.theta_error_max]
         table.add_row(
             str(layer.layer),
             f"{layer.spike_agreement:.2%}",
-            *("" if error is None else f"{error:.2g}" for error in errors),
+            *("" if error is None else short(error) for error in errors),
             f"{layer.rate_float:.1%}",
             f"{layer.rate_fixed:.1%}",
             str(layer.silent_float),
             str(layer.silent_fixed),
-            f"{layer.saturations:,}",
+            short(layer.saturations),
         )
     results.print(table)
     changed = round((1 - gap.prediction_agreement) * gap.samples)
