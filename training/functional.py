@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
 from training.dynamics import Params
-from training.kernels import adaptive, fused, recurrent, reference
+from training.kernels import adaptive, fused, recurrent, reference, trial
 from training.kernels.dropout import Dropout
 from training.kernels.layer_scans import AdaptiveScan
 from training.support import checks, compiled
@@ -83,6 +83,8 @@ def _choose(backend: str, x: torch.Tensor, offered: Iterable[str] = BACKENDS) ->
         return backend
     kernel = ("triton" if x.is_cuda else "fused") if backend == "auto" else backend
     reason = _REFUSALS[kernel](x) if kernel in offered else "no recurrent weights, got some"
+    if reason is None and kernel == "triton" and backend == "auto":
+        reason = trial.why_not(BACKENDS[kernel], x.device, x.dtype)
     if reason is None:
         return kernel
     if backend != "auto":

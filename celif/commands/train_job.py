@@ -117,6 +117,10 @@ def start(job: TrainJob, devices: int, kind: str) -> None:
     """Train in this process, as one of torchrun's, or in ``devices`` new ones."""
     if kind == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            "--device cuda: expected a GPU that this PyTorch can use, found none; use --device cpu"
+        )
     if not job.resume and (job.out / trainer.LAST).exists():
         raise FileExistsError(
             f"{job.out}: holds a run already; add --resume or choose another --out"

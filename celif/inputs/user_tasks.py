@@ -90,10 +90,24 @@ def from_file(file: Path, labels: Path | None = None, name: str | None = None) -
                 f"{', '.join(sorted(arrays))}; add the other one, or leave both out"
             )
         test = arrays["x_test"], arrays["y_test"]
-    objective = tasks.VALUE if arrays["y"].dtype.kind == "f" else tasks.CLASS
     return tasks.from_arrays(
-        name or str(file), arrays["x"], arrays["y"], test=test, objective=objective
+        name or str(file), arrays["x"], arrays["y"], test=test, objective=_objective(file, arrays)
     )
+
+
+def _objective(file: Path, arrays: dict[str, np.ndarray]) -> tasks.Objective:
+    """Tell classes from values to be predicted; refuse what could be either."""
+    y = arrays["y"]
+    if y.dtype.kind != "f":
+        return tasks.CLASS
+    if np.array_equal(y, np.round(y)):
+        one_hot = "y.argmax(1)" if y.ndim == 2 else "y.astype(int)"
+        raise ValueError(
+            f"--data {file} y: expected whole numbers for classes, or real values to be predicted, "
+            f"found {y.dtype} numbers that are all whole; for classes write {one_hot}, for values "
+            "make a task in Python and pass --task module:function"
+        )
+    return tasks.VALUE
 
 
 def _from_function(name: str, data: Path | None) -> Task:

@@ -32,8 +32,13 @@ MODEL = str(Path(__file__).parents[2] / "models" / "seq-mnist-88.net")
         ),
         (("train", "--hidden", "a,b"), "--hidden: expected numbers such as 64,88,88"),
         (("train", "--task", "seq-mnist"), "expected --data DIR"),
+        (("evaluate", MODEL, "--data", "no.npz"), "no.npz"),
+        (("sweep", MODEL), "expected a checkpoint, found a netx (HDF5) file"),
     ],
-    ids=["no-file", "no-samples", "no-checkpoint", "no-task", "no-widths", "no-data"],
+    ids=[
+        *("no-file", "no-samples", "no-checkpoint", "no-task", "no-widths", "no-data"),
+        *("no-archive", "netx-for-checkpoint"),
+    ],
 )
 def test_bad_input_ends_in_one_line_and_code_2(
     arguments: tuple[str, ...],

@@ -26,6 +26,9 @@ KEY = "celif"
 """Name of the document in the metadata of the safetensors header."""
 
 _TENSOR, _SUM = "$tensor", "sha256"
+_HDF5 = int.from_bytes(b"\x89HDF\r\n\x1a\n", "little")
+"""The first eight bytes of an HDF5 file, where a checkpoint has the size of its header."""
+
 _HEADER_MAX = 16 << 20
 
 
@@ -73,6 +76,8 @@ def _bytes(path: Path) -> bytes:
             raise TensorFileError("something that is not a regular file")
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
+            if size == _HDF5:
+                raise TensorFileError("a netx (HDF5) file; name the checkpoint behind it")
             if not 2 <= size <= min(found.st_size - 8, _HEADER_MAX):
                 raise TensorFileError("another or half a file")
             head = file.read(size)

@@ -172,6 +172,22 @@ def test_wrong_data_is_named(
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("y", "remedy"),
+    [(np.arange(8.0) % 3, r"y\.astype\(int\)"), (np.eye(4)[np.arange(8) % 4], r"y\.argmax\(1\)")],
+    ids=["floats", "one-hot"],
+)
+def test_classes_written_as_floats_are_not_taken_for_values(
+    y: np.ndarray, remedy: str, tmp_path: Path
+) -> None:
+    x = np.ones((8, 1, 5), np.float32)
+    np.savez(tmp_path / "mine.npz", x=x, y=y)
+    with pytest.raises(ValueError, match=f"all whole; for classes write {remedy}"):
+        load_task(None, tmp_path / "mine.npz", None)
+    np.savez(tmp_path / "mine.npz", x=x, y=y + 0.5)
+    assert load_task(None, tmp_path / "mine.npz", None).objective is tasks.VALUE
+
+
 def test_network_is_not_judged_by_the_samples_of_another_task(
     run_folder: Path, end_of: Any
 ) -> None:

@@ -128,6 +128,18 @@ def test_task_and_preset_are_not_both_given(end_of: Any) -> None:
     )
 
 
+def test_missing_gpu_is_told_in_a_line(
+    tmp_path: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    ending = end_of("train", "--out", tmp_path, *SMALL, "--device", "cuda")
+    assert ending.code == 2
+    assert ending.error == (
+        "celif: --device cuda: expected a GPU that this PyTorch can use, found none; use --device "
+        "cpu\n"
+    )
+
+
 def test_download_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(tasks, "download", asked.append)
