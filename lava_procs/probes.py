@@ -9,7 +9,6 @@ one contiguous row.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 from numpy.lib.format import open_memmap
@@ -18,12 +17,12 @@ from numpy.typing import DTypeLike
 VARIABLES = ("v", "theta", "s", "sum", "time")
 
 
-_in_memory: dict[Path, np.ndarray] = {}
+_in_memory: dict[str, np.ndarray] = {}
 """Traces of runs in this process, by the name that their file would have."""
 
 
-def _file(prefix: str, variable: str) -> Path:
-    return Path(f"{prefix}.{variable}.npy")
+def _file(prefix: str, variable: str) -> str:
+    return f"{prefix}.{variable}.npy"
 
 
 def create(
@@ -37,8 +36,8 @@ def create(
     open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     # The file is sparse: without its blocks reserved, a full disk would kill a model in mid-run.
     if hasattr(os, "posix_fallocate"):
-        with path.open("rb+") as f:
-            os.posix_fallocate(f.fileno(), 0, path.stat().st_size)
+        with open(path, "rb+") as f:
+            os.posix_fallocate(f.fileno(), 0, os.path.getsize(path))
 
 
 def load(prefix: str, variable: str) -> np.ndarray:
@@ -66,7 +65,7 @@ class Probe:
         self._files = {
             name: _in_memory[path] if path in _in_memory else np.asarray(open_memmap(path, "r+"))
             for name, path in paths.items()
-            if path in _in_memory or path.exists()
+            if path in _in_memory or os.path.exists(path)
         }
 
     def write(self, index: tuple[int, ...], **values: np.ndarray) -> None:

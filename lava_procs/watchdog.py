@@ -3,6 +3,9 @@
 A thread looks at the clock. In the main thread a signal then interrupts whatever runs, a
 ``time.sleep`` included; in any other thread the interpreter raises between two instructions of
 Python, so that a call into compiled code ends first.
+
+Python ignores what is raised while it deletes an object. Such a moment is waited out, as far as it
+can be told from the frames; a body that ends after its time all the same has failed, too.
 """
 
 from __future__ import annotations
@@ -23,8 +26,14 @@ _SHOWN = 6
 _AGAIN = 1.0
 """Seconds after which a model that did not let itself be interrupted is interrupted again."""
 
+_SOON = 0.01
+"""Seconds after which to try again if Python was deleting an object."""
+
 # Ignored by default, and so harmless should it ever come late.
 _SIGNAL = getattr(signal, "SIGURG", None)
+
+_WEAK = ("weakref", "_weakrefset")
+"""Modules whose functions Python calls when an object is deleted."""
 
 _in_main: list[Watchdog] = []
 
@@ -58,6 +67,7 @@ class Watchdog:
         self._heartbeat, self._done = heartbeat, done
         self._overdue: type[BaseException] = type("Overdue", (BaseException,), {})
         self._kind = self._doing = ""
+        self._bad_moment = False
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._target = 0
@@ -93,7 +103,7 @@ class Watchdog:
             _in_main.remove(self)
             before = signal.SIG_DFL if self._before is None else self._before
             signal.signal(_SIGNAL, before)  # type: ignore[arg-type]
-        if self._kind and kind is not None and issubclass(kind, self._overdue):
+        if self._kind and (kind is None or issubclass(kind, self._overdue)):
             raise self._error(self._kind, self._doing) from None
 
     def _call_off(self) -> None:
@@ -115,16 +125,21 @@ class Watchdog:
             elif now - beat >= patience:
                 self._interrupt("stalled")
             wait = min(self._timeout - (now - start), patience - (now - beat), _AGAIN)
-            if self._ended.wait(wait if wait > 0 else _AGAIN):
+            if wait <= 0:
+                wait = _SOON if self._bad_moment else _AGAIN
+            if self._ended.wait(wait):
                 return
 
     def _interrupt(self, kind: str) -> None:
         with self._lock:
             if self._ended.is_set():
                 return
+            frame = sys._current_frames().get(self._target)
             if not self._kind:
-                frame = sys._current_frames().get(self._target)
                 self._kind, self._doing = kind, _shown(self._who(), frame)
+            self._bad_moment = _deletes(frame)
+            if self._bad_moment:
+                return
             if self._signals:
                 signal.pthread_kill(self._target, _SIGNAL)  # type: ignore[arg-type]
             else:
@@ -140,7 +155,18 @@ def raise_in_thread(thread: int, error: type[BaseException] | None) -> None:
 def _bark(number: int, frame: FrameType | None) -> None:
     for dog in _in_main:
         if dog._kind and not dog._ended.is_set():
-            raise dog._overdue
+            dog._bad_moment = _deletes(frame)
+            if not dog._bad_moment:
+                raise dog._overdue
+
+
+def _deletes(frame: FrameType | None) -> bool:
+    """Whether this code may have been called because an object is being deleted."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in _WEAK:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _shown(who: str, frame: FrameType | None) -> str:

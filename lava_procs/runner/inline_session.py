@@ -14,7 +14,7 @@ from lava_procs import probes
 from lava_procs.errors import LavaRunError
 from lava_procs.one_process import InlineRuntime, inline
 from lava_procs.runner.guard import POLL, Failure
-from lava_procs.runner.registry import root_log_as_it_is, unregister
+from lava_procs.runner.registry import logs_as_they_are, unregister
 from lava_procs.runner.session import Session, use_one_torch_thread
 from lava_procs.runner.supervise import timed_out
 from lava_procs.watchdog import Watchdog
@@ -62,10 +62,10 @@ class InlineSession(Session):
         return self._runtime.running() if self._runtime is not None else ""
 
     def _run(self, report: Callable[[int], None] | None) -> None:
-        with root_log_as_it_is():
+        with logs_as_they_are():
             source, network = self.build()
         try:
-            with inline():
+            with inline(), logs_as_they_are():
                 source.create_runtime(run_cfg=self.run_cfg())
             runtime = self._runtime = source.runtime
             assert runtime is not None

@@ -1,4 +1,4 @@
-"""What Lava keeps of every Process that was ever made: its registers, and handlers of the root log.
+"""What Lava keeps of every Process that was ever made: its registers, and handlers of logs.
 
 In the runner's forked processes all of that ends with the process; in the calling process it would
 grow with every run.
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lava.magma.compiler.compiler import Compiler
 from lava.magma.core.process.process import AbstractProcess, LogConfig, ProcessServer
 from lava.magma.core.process.variable import VarServer
 
@@ -19,18 +20,19 @@ _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def root_log_as_it_is() -> Iterator[None]:
-    """Remove the handlers that Processes made inside add to the root log, one each."""
-    root, lavas = logging.getLogger(), LogConfig().format
-    before = set(map(id, root.handlers))
+def logs_as_they_are() -> Iterator[None]:
+    """Remove the handlers that Lava adds to logs inside: one for each Process and each compiler."""
+    logs = {logging.getLogger(): LogConfig().format, logging.getLogger(Compiler.__module__): None}
+    before = {id(handler) for log in logs for handler in log.handlers}
     try:
         yield
     finally:
-        for handler in list(root.handlers):
-            form = getattr(handler.formatter, "_fmt", None)
-            is_new = id(handler) not in before
-            if is_new and type(handler) is logging.StreamHandler and form == lavas:
-                root.removeHandler(handler)
+        for log, lavas in logs.items():
+            for handler in list(log.handlers):
+                form = getattr(handler.formatter, "_fmt", None)
+                is_new = id(handler) not in before
+                if is_new and type(handler) is logging.StreamHandler and form == lavas:
+                    log.removeHandler(handler)
 
 
 def unregister(processes: Iterable[AbstractProcess]) -> None:

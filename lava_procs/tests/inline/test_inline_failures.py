@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -155,6 +156,37 @@ def test_endless_model_in_another_thread_ends_with_the_timeout():
     thread.join()
     assert "counter (Counter, PyCounterModel) was running" in errors[0]
     assert "in endless" in errors[0]
+
+
+class DeletedSlowly:
+    def __del__(self):
+        time.sleep(0.3)
+
+
+def finalized_slowly():
+    class Plain:
+        pass
+
+    weakref.finalize(Plain(), time.sleep, 0.3)
+
+
+# Python ignores what is raised there, and says so with a warning, which is an error here.
+@pytest.mark.parametrize("act", [DeletedSlowly, finalized_slowly])
+@pytest.mark.parametrize("steps", [2, sys.maxsize], ids=["last-step", "more-steps"])
+def test_timeout_while_an_object_is_deleted_is_not_lost(act, steps):
+    counter, _ = counted(act=at(2, act))
+    with pytest.raises(LavaTimeoutError, match=r"0\.1 s"):
+        run(counter, steps, timeout=0.1)
+
+
+def test_timeout_while_an_object_is_deleted_in_another_thread_is_not_lost():
+    def body():
+        counter, _ = counted(act=at(2, DeletedSlowly))
+        run(counter, sys.maxsize, timeout=0.1)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        error = pool.submit(body).exception(60)
+    assert isinstance(error, LavaTimeoutError)
 
 
 def test_endless_model_aside_can_be_stopped(monkeypatch):
