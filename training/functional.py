@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
+from training import decays
 from training.dynamics import Params
 from training.kernels import adaptive, fused, recurrent, reference, trial
 from training.kernels.dropout import Dropout
@@ -98,8 +99,8 @@ def _choose(backend: str, x: torch.Tensor, offered: Iterable[str] = BACKENDS) ->
 def celif(
     current: torch.Tensor,
     te: torch.Tensor,
-    alpha: float = ALPHA,
-    beta: float = BETA,
+    alpha: decays.Value = ALPHA,
+    beta: decays.Value = BETA,
     theta0: float = THETA0,
     width: float = WIDTH,
     backend: str = "auto",
@@ -114,8 +115,11 @@ def celif(
         Input current, (batch, neuron, time).
     te
         Temporal encoding, (neuron, time); rows and steps beyond the current's are not used.
-    alpha, beta, theta0, width
-        Membrane decay, threshold decay, resting threshold, and half-width Γ of the surrogate.
+    alpha, beta
+        Membrane decay and threshold decay, each one number in [0, 1] or a tensor with a value per
+        neuron, through which gradients flow.
+    theta0, width
+        Resting threshold, and half-width Γ of the surrogate.
     backend
         ``"fused"`` (CPU), ``"triton"`` (GPU; never run on one, see :mod:`training.kernels.gpu`),
         ``"reference"`` (plain autograd loop, slow) or ``"auto"``. All give the same spikes.
@@ -133,58 +137,38 @@ def celif(
     if has_torch_function((current,)):  # as torch's own functions: who follows calls sees this one
         arguments = (current, te, alpha, beta, theta0, width, backend, bias, weight_rec)
         return handle_torch_function(celif, (current,), *arguments)
-    _check_te("current", te, current, current.shape[1] if current.ndim == 3 else 0)
+    checks.encoding("current", te, current, current.shape[1] if current.ndim == 3 else 0)
     if bias is not None:
-        _check_bias("bias", bias, current, current.shape[1])
-    p, width = _parameters(alpha, beta, theta0, width)
+        checks.bias("bias", bias, current, current.shape[1])
+    p, width = _parameters(alpha, beta, theta0, width, current, current.shape[1])
     used = te[: current.shape[1], : current.shape[2]]
     if weight_rec is None:
         return BACKENDS[_choose(backend, current)](current, used, p, width, bias)
-    _check_recurrent(weight_rec, current)
+    checks.recurrent(weight_rec, current)
     chosen = _choose(backend, current, RECURRENT)
     return RECURRENT[chosen](current, used, p, width, bias, weight_rec)
 
 
-def _check_recurrent(weight: torch.Tensor, current: torch.Tensor) -> None:
-    square = 2 * current.shape[1:2]
-    if weight.shape != square or weight.dtype != current.dtype:
-        raise ValueError(
-            f"weight_rec: expected shape {tuple(square)} in {current.dtype}, a weight from each "
-            f"neuron to each, got {tuple(weight.shape)} in {weight.dtype}"
-        )
-
-
-def _parameters(alpha: float, beta: float, theta0: float, width: float) -> tuple[Params, float]:
+def _parameters(
+    alpha: decays.Value,
+    beta: decays.Value,
+    theta0: float,
+    width: float,
+    like: torch.Tensor,
+    neurons: int,
+) -> tuple[Params, float]:
     p = Params(
-        checks.scalar("alpha", alpha, 0, 1),
-        checks.scalar("beta", beta, 0, 1),
+        decays.argument("alpha", alpha, neurons, like),
+        decays.argument("beta", beta, neurons, like),
         checks.scalar("theta0", theta0, float("-inf"), float("inf")),
     )
     return p, checks.scalar("width", width, 0, float("inf"))
 
 
-def _check_te(name: str, te: torch.Tensor, x: torch.Tensor, neurons: int) -> None:
-    if te.ndim != 2:
-        raise ValueError(f"te: expected (neuron, time), got shape {tuple(te.shape)}")
-    checks.sequence(name, x, None, te.shape[1])
-    if neurons > te.shape[0]:
-        raise ValueError(
-            f"te: expected at least {neurons} rows, one per neuron of the {name} "
-            f"{tuple(x.shape)}, got {tuple(te.shape)}"
-        )
-    if te.dtype != x.dtype or te.device != x.device:
-        raise ValueError(
-            f"te: expected {x.dtype} on {x.device} like the {name}, "
-            f"got {te.dtype} on {te.device}; use te.to({name})"
-        )
-
-
-def _check_bias(name: str, bias: torch.Tensor, x: torch.Tensor, neurons: int) -> None:
-    if bias.shape != (neurons,) or bias.dtype != x.dtype:
-        raise ValueError(
-            f"{name}: expected {neurons} values in {x.dtype}, one per neuron, "
-            f"got {tuple(bias.shape)} in {bias.dtype}"
-        )
+def _alike(p: Sequence[Params]) -> bool:
+    """Whether all neurons of all layers have the same decays."""
+    every = [decay for each in p for decay in (each.alpha, each.beta)]
+    return decays.shared(*every) and len(set(p)) == 1
 
 
 def layers(
@@ -192,8 +176,8 @@ def layers(
     weights: Sequence[torch.Tensor],
     biases: Sequence[torch.Tensor],
     te: torch.Tensor,
-    alpha: float = ALPHA,
-    beta: float = BETA,
+    alpha: decays.Value | Sequence[decays.Value] = ALPHA,
+    beta: decays.Value | Sequence[decays.Value] = BETA,
     theta0: float = THETA0,
     width: float = WIDTH,
     backend: str = "auto",
@@ -215,8 +199,10 @@ def layers(
         Input, (batch, channel, time).
     weights, biases
         Weights (neuron, input) and biases (neuron,) of every layer.
-    te, alpha, beta, theta0, width, backend
+    te, theta0, width, backend
         As in :func:`celif`; a layer of n neurons uses the first n rows of ``te``.
+    alpha, beta
+        One number for all layers, or a sequence with what :func:`celif` takes for every layer.
     dropout, tied_dropout
         Probability of dropping a spike of the first layer on its way to the second, independently
         at every step or for all steps at once. The mask is picked by torch's generator.
@@ -238,7 +224,7 @@ def layers(
         raise ValueError(
             f"weights, biases: expected one of each per layer, got {len(weights)} and {len(biases)}"
         )
-    _check_te("x", te, x, max(len(weight) for weight in weights))
+    checks.encoding("x", te, x, max(len(weight) for weight in weights))
     inputs = x.shape[1]
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         if weight.ndim != 2 or weight.shape[1] != inputs or weight.dtype != x.dtype:
@@ -246,19 +232,23 @@ def layers(
                 f"weights[{i}]: expected (neurons, {inputs}) in {x.dtype}, "
                 f"got {tuple(weight.shape)} in {weight.dtype}"
             )
-        _check_bias(f"biases[{i}]", bias, x, len(weight))
+        checks.bias(f"biases[{i}]", bias, x, len(weight))
         inputs = len(weight)
-    p, width = _parameters(alpha, beta, theta0, width)
+    own = [decays.per_layer(n, v, len(weights)) for n, v in (("alpha", alpha), ("beta", beta))]
+    rows = zip(*own, weights, strict=True)
+    checked = [_parameters(a, b, theta0, width, x, len(weight)) for a, b, weight in rows]
+    p, width = [constants for constants, _ in checked], checked[0][1]
     dropout = checks.scalar("dropout", dropout, 0, 1, open_high=True)
     drop = Dropout.draw(dropout if len(weights) > 1 else 0, tied_dropout)
     feedback = list(weights_rec or [None] * len(weights))
     plain = context == "v*te" and gamma == 0 and all(each is None for each in feedback)
     chosen = _choose(backend, x) if plain else _choose(backend, x, RECURRENT)
     used = te[: max(map(len, weights)), : x.shape[2]]
-    if chosen == "fused" and plain:
-        return fused.layers(x, weights, biases, used, p, width, drop, counts)
+    if chosen == "fused" and plain and _alike(p):
+        return fused.layers(x, weights, biases, used, p[0], width, drop, counts)
     neurons = [
-        adaptive.neurons_in(context, used[: len(weight)], *p, gamma=gamma) for weight in weights
+        adaptive.neurons_in(context, used[: len(weight)], *constants, gamma=gamma)
+        for weight, constants in zip(weights, p, strict=True)
     ]
     if chosen == "fused":
         rows = zip(weights, biases, feedback, neurons, strict=True)
@@ -268,7 +258,7 @@ def layers(
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         current = F.linear(x.transpose(1, 2), weight).transpose(1, 2)
         if plain:
-            x = BACKENDS[chosen](current, used[: len(weight)], p, width, bias)
+            x = BACKENDS[chosen](current, used[: len(weight)], p[i], width, bias)
         else:
             given = (current + bias[:, None], used[: len(weight)], *neurons[i], width)
             x = adaptive.reference(*given, feedback[i])

@@ -23,8 +23,9 @@ class CELIF(Neuron):
 
     Parameters
     ----------
-    neurons, steps, alpha, beta, theta0, width, te, bias, backend
+    neurons, steps, alpha, beta, learn_alpha, learn_beta, theta0, width, te, bias, backend
         As in :class:`training.slayer.neuron.Neuron`: the number of neurons or channels, the longest
-        sequence, the constants of the neuron, the kind of temporal encoding, whether the neurons
-        have learnable biases.
+        sequence, the decays (one number or one per neuron) and whether they are learnt, the other
+        constants of the neuron, the kind of temporal encoding, whether the neurons have learnable
+        biases.
     """

@@ -202,6 +202,10 @@ def float_spikes(
     params: dict[str, Any] = {
         name: getattr(values, name) for name, _ in values.kind.constants.values()
     }
+    for name, value in params.items():
+        if isinstance(value, np.ndarray):  # a decay of each row
+            each = np.repeat(value, sums.shape[2] // len(value))
+            params[name] = torch.from_numpy(each).to(dtype)
     spikes = neuron.spikes(
         Drive(sums.transpose(1, 2), bias, feedback), te, NeuronParams(**params), "auto"
     )

@@ -17,6 +17,7 @@ from export.model.geometry import Geometry
 from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
 from export.model.network import KINDS
+from training.decays import Value
 from training.network import temporal_encoding
 from training.network.network import Network
 from training.network.temporal_encoding import Cosine
@@ -40,8 +41,9 @@ class FloatLayer:
     """For a generated cosine, the turns per step of each row, from which ``te`` was computed."""
     table: int = 0
     """Which of the network's encodings ``te`` is; layers that share one share its exponents."""
-    alpha: float
-    beta: float
+    alpha: float | np.ndarray
+    """One decay for all rows, or one for each; so is ``beta``."""
+    beta: float | np.ndarray
     theta0: float
     gamma: float = 0.0
     lag: int
@@ -164,6 +166,7 @@ def read_network(net: Network) -> FloatNetwork:
         own = net.recurrent_layer(i)
         rows = synapses.out_features
         bias = synapses.bias if own is None else synapses.bias + own.bias
+        params = net.neuron_params(i)
         layers.append(
             FloatLayer(
                 name=f"layer {i}",
@@ -173,10 +176,10 @@ def read_network(net: Network) -> FloatNetwork:
                 kind=kind,
                 te=te[:rows],
                 turns=None if turns is None else turns[:rows],
-                alpha=net.config.alpha,
-                beta=net.config.beta,
-                theta0=net.config.theta0,
-                gamma=net.config.gamma,
+                alpha=decay_values(params.alpha),
+                beta=decay_values(params.beta),
+                theta0=params.theta0,
+                gamma=params.gamma,
                 lag=i + 1,
                 delay_shift=False,
             )
@@ -192,6 +195,11 @@ def read_network(net: Network) -> FloatNetwork:
 def float64(tensor: torch.Tensor) -> np.ndarray:
     """The values of a tensor as a numpy array of float64."""
     return tensor.detach().cpu().double().numpy()
+
+
+def decay_values(decay: Value) -> float | np.ndarray:
+    """One decay as a number, or those of the neurons as an array (row,) of float64."""
+    return float64(decay) if isinstance(decay, torch.Tensor) else float(decay)
 
 
 @torch.no_grad()

@@ -93,8 +93,8 @@ class LayerReport:
             bias_exp=layer.bias_exp,
             weight_error=largest(layer.weight, unit, values.folded_weight(layer.input_exp)) / worth,
             bias_error=largest(layer.bias, 2.0**-layer.fraction_bits, values.bias),
-            alpha_error=abs(exact["alpha"] - values.alpha),
-            beta_error=abs(exact.get("beta", values.beta) - values.beta),
+            alpha_error=float(np.abs(exact["alpha"] - values.alpha).max()),
+            beta_error=float(np.abs(exact.get("beta", values.beta) - values.beta).max()),
             weight_bytes=layer.weight.size * layer.weight_bits // 8,
             **te,
         )

@@ -58,6 +58,10 @@ def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.nd
 
 def decay_mantissa(owner: str, name: str, value: float) -> int:
     """12-bit mantissa of a decay below one."""
+    if not isinstance(value, float):
+        raise ModelError(
+            f"{owner} {name}: expected one number, which a file can express, got a value per neuron"
+        )
     mant = round(value * loihi2.DECAY_ONE)
     if not 0 <= mant < loihi2.DECAY_ONE:
         largest = 1 - 0.5 / loihi2.DECAY_ONE

@@ -18,7 +18,7 @@ from torch import nn
 
 from export.checks import ModelError
 from export.graph.record import Recording
-from export.graph.values import Source, Term, Value
+from export.graph.values import Constants, Source, Term, Value, joined_decays
 from export.model.geometry import Geometry
 
 RELAYING = ("celif", "lif")
@@ -40,7 +40,7 @@ class ChainLayer:
     turns: torch.Tensor | None
     table: int
     kind: str
-    params: tuple[float, float, float, float]
+    params: Constants
     width: float
     weight_rec: torch.Tensor | None
     delay: np.ndarray | None
@@ -127,11 +127,11 @@ def _layer(
                 f"network forward: {names}: expected vectors where the outputs of several layers "
                 f"meet, got images from {source.name}; flatten them, or use a chain of blocks"
             )
-    alike = {(s.kind, s.params, s.width) for s in members}
+    alike = {(s.kind, s.params[2:], s.width) for s in members}
     if len(alike) > 1:
         raise ModelError(
-            f"network forward: {names}: expected neurons with the same constants (kind, α, β, Θ0, "
-            f"γ), because these layers stand side by side in the file, got {sorted(alike)}"
+            f"network forward: {names}: expected neurons with the same constants (kind, Θ0, γ, Γ), "
+            f"because these layers stand side by side in the file, got {sorted(alike)}"
         )
     if relayed and first.kind not in RELAYING:
         raise ModelError(
@@ -174,7 +174,11 @@ def _layer(
         turns=None,
         table=1 + number,
         kind=first.kind,
-        params=first.params,
+        params=(
+            joined_decays(members, 0, relays),
+            joined_decays(members, 1, relays),
+            *first.params[2:],
+        ),
         width=first.width,
         weight_rec=_feedback(members, relays),
         delay=_delays(members, relays),

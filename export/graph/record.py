@@ -28,9 +28,18 @@ from export.graph.blocks import (
     synapses_of,
     used_weight,
 )
-from export.graph.values import NotAffineError, Source, Term, Value, product, require_value
+from export.graph.values import (
+    NotAffineError,
+    Source,
+    Term,
+    Value,
+    constants,
+    product,
+    require_value,
+)
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Shape
+from training.decays import per_layer
 from training.network.temporal_encoding import Cosine
 from training.slayer.neuron import Neuron
 
@@ -188,7 +197,7 @@ class _Recorder(TorchFunctionMode):
     # Layers of neurons ------------------------------------------------------------------------
 
     def celif(
-        self, current: Value, te: torch.Tensor, alpha: float = 0.5, beta: float = 0.99,
+        self, current: Value, te: torch.Tensor, alpha: Any = 0.5, beta: Any = 0.99,
         theta0: float = 0.3, width: float = 0.2, backend: str = "auto",
         bias: torch.Tensor | None = None, weight_rec: torch.Tensor | None = None,
     ) -> Value:  # fmt: skip
@@ -196,8 +205,8 @@ class _Recorder(TorchFunctionMode):
         return self.layer(current, te, (alpha, beta, theta0, 0.0), width, bias, weight_rec)
 
     def layers(
-        self, x: Value, weights: Any, biases: Any, te: torch.Tensor, alpha: float = 0.5,
-        beta: float = 0.99, theta0: float = 0.3, width: float = 0.2, backend: str = "auto",
+        self, x: Value, weights: Any, biases: Any, te: torch.Tensor, alpha: Any = 0.5,
+        beta: Any = 0.99, theta0: float = 0.3, width: float = 0.2, backend: str = "auto",
         dropout: float = 0.0, tied_dropout: bool = False, counts: bool = False,
         context: str = "v*te", gamma: float = 0.0, weights_rec: Any = None,
     ) -> Value:  # fmt: skip
@@ -205,10 +214,11 @@ class _Recorder(TorchFunctionMode):
         if context != "v*te" or dropout or (gamma and context == "v*te"):
             raise NotAffineError(f"neurons of another kind, context={context!r}")
         own = weights_rec or [None] * len(weights)
-        for weight, bias, recurrent in zip(weights, biases, own, strict=True):
+        given = [per_layer(n, v, len(weights)) for n, v in (("alpha", alpha), ("beta", beta))]
+        rows = zip(weights, biases, own, *given, strict=True)
+        for weight, bias, recurrent, *decays in rows:
             current = product(x, weight, None, 1)
-            p = (alpha, beta, theta0, 0.0)
-            x = self.layer(current, te, p, width, bias, recurrent)
+            x = self.layer(current, te, (*decays, theta0, 0.0), width, bias, recurrent)
         if not counts:
             return x
         return operations.reduce_time(x, 2, mean=False)
@@ -217,7 +227,7 @@ class _Recorder(TorchFunctionMode):
         self,
         current: Value,
         te: torch.Tensor,
-        params: tuple[float, float, float, float],
+        params: tuple[Any, ...],
         width: float,
         bias: torch.Tensor | None,
         weight_rec: torch.Tensor | None = None,
@@ -250,7 +260,7 @@ class _Recorder(TorchFunctionMode):
             current=current,
             te=te[: shape.channels],
             te_key=id(te if te_key is None else te_key),
-            params=tuple(float(p) for p in params),  # type: ignore[arg-type]
+            params=constants(params, shape.channels, current.bias),
             width=width,
             weight_rec=weight_rec,
             rows=shape.channels,

@@ -21,9 +21,14 @@ from torch.nn import functional as F
 
 from export.checks import ModelError
 from export.model.geometry import Geometry, Shape
+from training.decays import argument, per_neuron, shared
 
 DENSE_MAX = 1 << 24
 """The most weights of a matrix that a sum of several layers is written out as."""
+
+
+Constants = tuple[float | torch.Tensor, float | torch.Tensor, float, float]
+"""α, β, Θ0 and γ of a layer; each of the decays is one number or a tensor (row,)."""
 
 
 class NotAffineError(Exception):
@@ -47,8 +52,7 @@ class Source:
     turns: torch.Tensor | None = None
     kind: str = "celif"
     """The kind of the neurons, as training calls it."""
-    params: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    """α, β, Θ0 and γ."""
+    params: Constants = (0.0, 0.0, 0.0, 0.0)
     width: float = 0.0
     weight_rec: torch.Tensor | None = None
     delay: np.ndarray | None = None
@@ -237,3 +241,28 @@ def require_value(value: object, name: str) -> Value:
         f"network forward: {name}: expected a weighted sum of spikes, got {why}; a file holds "
         "layers of neurons with weighted sums between them"
     )
+
+
+def constants(params: tuple[Any, ...], rows: int, like: torch.Tensor) -> Constants:
+    """α, β, Θ0 and γ as a call gave them, with decays that differ, or are learnt, as tensors."""
+    alpha, beta, theta0, gamma = params
+    decays: list[float | torch.Tensor] = []
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if isinstance(value, (Value, str)):
+            raise NotAffineError(f"{name} that depends on the input")
+        decays.append(argument(name, value, rows, like))
+    return decays[0], decays[1], float(theta0), float(gamma)
+
+
+def joined_decays(members: list[Source], which: int, relays: int) -> float | torch.Tensor:
+    """α or β of layers side by side: one number if all agree, else one for each row.
+
+    A relay's membrane is at rest or has just spiked, and its threshold never moves, so that its
+    decays make no difference; they are 0.
+    """
+    given = [s.params[which] for s in members]
+    if shared(*given) and len(set(given)) == 1:
+        return given[0]
+    assert members[0].te is not None
+    rows = [per_neuron(members[0].te.new_empty(s.rows), s.params[which])[0] for s in members]
+    return torch.cat([*rows, rows[0].new_zeros(relays)])

@@ -50,7 +50,7 @@ EXCEPTIONS = {
 ORDER = {
     "training": (
         "support",
-        "dynamics",
+        "dynamics decays",
         "kernels",
         "functional",
         "neurons",

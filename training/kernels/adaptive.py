@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 
+from training.decays import per_neuron
 from training.dynamics import Params, State, advance
 from training.kernels.fused import DTYPES, Layer, stack
 from training.kernels.layer_scans import AdaptiveScan
@@ -118,16 +119,15 @@ def run(
 def neurons_in(
     context: str,
     like: torch.Tensor,
-    alpha: float,
-    beta: float,
+    alpha: float | torch.Tensor,
+    beta: float | torch.Tensor,
     theta0: float,
     gamma: float = 0.0,
 ) -> tuple[AdaptiveParams, Context]:
     """Make a layer of neurons with one of :data:`CONTEXTS` for ``like`` (neuron, …).
 
-    ``gamma`` is by how much a spike raises the threshold in addition to the context.
+    ``alpha`` and ``beta`` may be tensors (neuron,); ``gamma`` is by how much a spike raises the
+    threshold in addition to the context.
     """
     rise, coefficients = CONTEXTS[context]
-    constants = (alpha, beta, theta0, rise + gamma)
-    values = (like.new_full(like.shape[:1], value) for value in constants)
-    return AdaptiveParams(*values), coefficients
+    return AdaptiveParams(*per_neuron(like, alpha, beta, theta0, rise + gamma)), coefficients

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.function import once_differentiable
 
+from training.decays import per_neuron, shared
 from training.dynamics import Params
 from training.kernels import scans, tiled
 from training.kernels.dropout import Dropout
-from training.kernels.layer_scans import CelifScan, Layers, Scan, arrays
+from training.kernels.layer_scans import AdaptiveScan, CelifScan, Layers, Scan, arrays
+from training.kernels.scans.adaptive import Context
 from training.kernels.tiled import LayerStack, SavedStates, matrix
 from training.kernels.tiles import GROUPS, Buffer
 
@@ -214,7 +216,14 @@ def celif(
     width: float,
     bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Spikes of the recurrence; same signature as :func:`training.kernels.reference.celif`."""
+    """Spikes of the recurrence; same signature as :func:`training.kernels.reference.celif`.
+
+    Neurons with decays of their own run in the scan of :mod:`training.kernels.scans.adaptive`.
+    """
     if bias is None:
         bias = current.new_zeros(current.shape[1])
-    return layers(current, [None], [bias], te, p, width)
+    if shared(p.alpha, p.beta):
+        return layers(current, [None], [bias], te, p, width)
+    values = per_neuron(te, p.alpha, p.beta, p.theta0, 0.0)
+    scan = AdaptiveScan(Context(v_te=1.0), width)
+    return stack(current, [Layer(None, bias, None, tuple(values))], te, scan)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from training import neurons
+from training import decays, neurons
 from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH
 from training.network import temporal_encoding
 from training.neurons.kind import CONTEXT, NeuronKind, NeuronParams
@@ -31,8 +31,10 @@ class NetworkConfig:
     steps: int
     _: KW_ONLY
     neuron: str = "celif"
-    alpha: float = ALPHA
-    beta: float = BETA
+    alpha: float | Sequence[Any] = ALPHA
+    beta: float | Sequence[Any] = BETA
+    learn_alpha: bool = False
+    learn_beta: bool = False
     theta0: float = THETA0
     gamma: float = GAMMA
     width: float = WIDTH
@@ -58,6 +60,13 @@ class NetworkConfig:
                 f"got {self.te!r}; leave it out"
             )
         values |= vars(self.params.checked(self.kind))
+        widths = (*values["hidden"], values["classes"])
+        widths = widths if self.readout == "spikes" else widths[:-1]
+        learnt = {name: bool(self[f"learn_{name}"]) for name in decays.NAMES}
+        self.kind.check_learnt(**learnt)
+        for name, wanted in learnt.items():
+            values[name] = decays.of_layers(name, self[name], widths, wanted)
+            values[f"learn_{name}"] = wanted
         values["recurrent"] = _recurrent_layers(self.recurrent, len(values["hidden"]))
         values["dropout"] = checks.scalar("dropout", self.dropout, 0, 1, open_high=True)
         values["tied_dropout"] = bool(self.tied_dropout)
@@ -72,10 +81,9 @@ class NetworkConfig:
 
     @property
     def params(self) -> NeuronParams:
-        """Constants of the network's neurons."""
-        return NeuronParams(
-            self.alpha, self.beta, self.theta0, self.gamma, self.width, self.context
-        )
+        """Constants of the network's neurons; decays may be sequences, one entry per layer."""
+        given = (self.alpha, self.beta, self.theta0, self.gamma, self.width, self.context)
+        return NeuronParams(*given)  # type: ignore[arg-type]
 
     @property
     def spiking_widths(self) -> tuple[int, ...]:
@@ -98,10 +106,11 @@ class NetworkConfig:
 
     def plain(self) -> dict[str, Any]:
         """Return the options as JSON has them: numbers, strings, lists and None."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dict(self).items()
-        }
+        return {name: _plain(value) for name, value in dict(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _size(name: str, value: object) -> int:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from training import decays
 from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH, fuses, layers
 from training.network import temporal_encoding
 from training.network.config import NetworkConfig
 from training.network.synapses import LayerRecord, Synapses, hooked
-from training.neurons.kind import CONTEXT, Drive
+from training.neurons.kind import CONTEXT, Drive, NeuronParams
 from training.support import checks
 
 
@@ -32,9 +35,15 @@ class Network(nn.Module):
     neuron
         Kind of the neurons: ``"celif"``, or another of :data:`training.neurons.KINDS`. LIF
         neurons have no temporal encoding: ``net.te`` is None.
-    alpha, beta, theta0, width
-        Membrane decay, threshold decay, resting threshold and surrogate half-width, as in
-        :func:`training.functional.celif`.
+    alpha, beta
+        Membrane decay and threshold decay: a number, or a sequence with an entry for every spiking
+        layer, which is a number or has one value per neuron.
+    learn_alpha, learn_beta
+        Whether every neuron learns its own α or β, starting from the values above. A learnt decay
+        is (1 − 2⁻¹²)·σ(a) of a parameter a, so it stays between 0 and 1, see
+        :mod:`training.decays`.
+    theta0, width
+        Resting threshold and surrogate half-width, as in :func:`training.functional.celif`.
     gamma
         Rise of the threshold after a spike, for kinds whose spikes raise it.
     te
@@ -86,8 +95,10 @@ class Network(nn.Module):
         steps: int,
         *,
         neuron: str = "celif",
-        alpha: float = ALPHA,
-        beta: float = BETA,
+        alpha: float | Sequence[Any] = ALPHA,
+        beta: float | Sequence[Any] = BETA,
+        learn_alpha: bool = False,
+        learn_beta: bool = False,
         theta0: float = THETA0,
         gamma: float = GAMMA,
         width: float = WIDTH,
@@ -103,8 +114,9 @@ class Network(nn.Module):
         super().__init__()
         self.config = config = NetworkConfig(
             in_features, hidden, classes, steps,
-            neuron=neuron, alpha=alpha, beta=beta, theta0=theta0, gamma=gamma, width=width,
-            te=te, context=context, recurrent=recurrent,
+            neuron=neuron, alpha=alpha, beta=beta, learn_alpha=learn_alpha,
+            learn_beta=learn_beta, theta0=theta0, gamma=gamma, width=width, te=te,
+            context=context, recurrent=recurrent,
             dropout=dropout, tied_dropout=tied_dropout, readout=readout, permutation=permutation,
         )  # fmt: skip
         hidden = config.hidden
@@ -119,16 +131,35 @@ class Network(nn.Module):
         self.recurrent = nn.ModuleDict(
             {str(i): Synapses(n, n) for i, n in enumerate(hidden) if config.recurrent_layers[i]}
         )
+        self.decays = nn.ModuleDict(dict(self._start_decays()))
         for layer in (m for m in self.modules() if isinstance(m, Synapses)):
             # With β = 0.99 and TE ≈ 0.01 a constant V draws Θ along with it, inside the surrogate's
             # box, where a V below −1 multiplies gradients at every step: with torch's random biases
             # fresh gradients are 10^4 and more. `celif reproduce stability` measures it.
             nn.init.zeros_(layer.bias)
 
+    def _start_decays(self) -> Iterator[tuple[str, nn.ModuleList]]:
+        """Make the decays that are not one number for the whole network."""
+        widths = self.config.spiking_widths
+        for name in decays.NAMES:
+            given, learnt = self.config[name], self.config[f"learn_{name}"]
+            if learnt or isinstance(given, tuple):
+                rows = zip(decays.per_layer(name, given, len(widths)), widths, strict=True)
+                yield name, nn.ModuleList(decays.Decay(start, n, learnt) for start, n in rows)
+
     @property
-    def neuron(self) -> dict[str, float]:
-        """Constants of the neuron, as :func:`training.functional.celif` takes them."""
-        return {name: self.config[name] for name in ("alpha", "beta", "theta0", "width")}
+    def neuron(self) -> dict[str, Any]:
+        """Constants of the neurons, as :func:`training.functional.layers` takes them.
+
+        A decay is one number, or a list of tensors (neuron,), one per spiking layer.
+        """
+        given = {name: self.config[name] for name in ("alpha", "beta", "theta0", "width")}
+        return given | {name: [each() for each in own] for name, own in self.decays.items()}
+
+    def neuron_params(self, i: int) -> NeuronParams:
+        """Return the constants of spiking layer i; its decays are numbers or tensors (neuron,)."""
+        own = {name: modules[i]() for name, modules in self.decays.items()}
+        return replace(self.config.params, **own)
 
     @property
     def te_table(self) -> torch.Tensor:
@@ -173,7 +204,7 @@ class Network(nn.Module):
         for i, layer in enumerate(self.spiking_layers):
             if i < 2 and self.training:
                 x = self._dropped(x)
-            states.append(self._layer(x, te, layer, self.recurrent_layer(i)))
+            states.append(self._layer(i, x, te, layer))
             x = states[-1].spikes
         return states
 
@@ -187,9 +218,8 @@ class Network(nn.Module):
         """Return the synapses by which spiking layer i feeds back to itself, or None."""
         return dict(self.recurrent.items()).get(str(i))  # a ModuleDict itself has no get
 
-    def _layer(
-        self, x: torch.Tensor, te: torch.Tensor, layer: Synapses, own: Synapses | None
-    ) -> LayerRecord:
+    def _layer(self, i: int, x: torch.Tensor, te: torch.Tensor, layer: Synapses) -> LayerRecord:
+        own = self.recurrent_layer(i)
         # Memory is (batch, time, channel), so that one matrix product serves the whole sequence.
         synaptic = layer(x.transpose(1, 2)).transpose(1, 2)
         if synaptic.dtype != te.dtype:
@@ -200,7 +230,7 @@ class Network(nn.Module):
         bias = layer.bias if own is None else layer.bias + own.bias
         feedback = None if own is None else own.weight
         drive = Drive(synaptic, bias, feedback)
-        spikes = self.config.kind.spikes(drive, te, self.config.params, self.backend)
+        spikes = self.config.kind.spikes(drive, te, self.neuron_params(i), self.backend)
         return LayerRecord(synaptic, bias, spikes, feedback)
 
     def _dropped(self, x: torch.Tensor) -> torch.Tensor:

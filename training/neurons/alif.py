@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import torch
 
+from training.decays import per_neuron
 from training.kernels import adaptive
 from training.neurons.kind import Drive, NeuronKind, NeuronParams
 
 
 def _spikes(drive: Drive, te: torch.Tensor, p: NeuronParams, backend: str) -> torch.Tensor:
     current = drive.biased
-    constants = (p.alpha, p.beta, p.theta0, p.gamma)
-    neuron = adaptive.AdaptiveParams(
-        *(current.new_full(current.shape[1:2], value) for value in constants)
-    )
+    values = per_neuron(current[0], p.alpha, p.beta, p.theta0, p.gamma)
+    neuron = adaptive.AdaptiveParams(*values)
     run = adaptive.run
     return run(current, None, neuron, adaptive.PLAIN, p.width, drive.weight_rec, backend)
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
+from training import decays
 from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH
 from training.kernels.adaptive import CONTEXTS
 from training.support import checks
@@ -22,38 +24,41 @@ class NeuronParams:
 
     Parameters
     ----------
-    alpha, beta, theta0, gamma
-        Membrane decay, threshold decay, resting threshold, and the rise of the threshold after a
-        spike.
+    alpha, beta
+        Membrane decay and threshold decay, each a number or a tensor (neuron,).
+    theta0, gamma
+        Resting threshold, and the rise of the threshold after a spike.
     width
         Half-width Γ of the surrogate gradient.
     context
         Contextual embedding of CE-LIF, one of :data:`training.kernels.adaptive.CONTEXTS`.
     """
 
-    alpha: float = ALPHA
-    beta: float = BETA
+    alpha: decays.Value = ALPHA
+    beta: decays.Value = BETA
     theta0: float = THETA0
     gamma: float = GAMMA
     width: float = WIDTH
     context: str = CONTEXT
 
     def checked(self, kind: NeuronKind) -> NeuronParams:
-        """Return the constants as plain floats, refusing any that ``kind`` does not have."""
+        """Return the constants as plain floats, refusing any that ``kind`` does not have.
+
+        The decays may differ between neurons; :mod:`training.decays` checks their values.
+        """
         usual = NeuronParams()
         for name in ("beta", "gamma", "context"):
-            if name not in kind.uses and getattr(self, name) != getattr(usual, name):
+            value, default = getattr(self, name), getattr(usual, name)
+            if name not in kind.uses and not (np.ndim(value) == 0 and value == default):
                 raise ValueError(
                     f"{name}: expected none, because {kind.name} neurons have no {name}, "
-                    f"got {getattr(self, name)!r}; leave it out"
+                    f"got {value!r:.60}; leave it out"
                 )
         if self.context not in CONTEXTS:
             names = ", ".join(CONTEXTS)
             raise ValueError(f"context: expected one of {names}, got {self.context!r}")
         return replace(
             self,
-            alpha=checks.scalar("alpha", self.alpha, 0, 1, open_high=True),
-            beta=checks.scalar("beta", self.beta, 0, 1, open_high=True),
             theta0=checks.scalar("theta0", self.theta0, -1e6, 1e6),
             gamma=checks.scalar("gamma", self.gamma, -1e6, 1e6),
             width=checks.scalar("width", self.width, 0, 1e6),
@@ -100,6 +105,15 @@ class NeuronKind:
     uses: frozenset[str]
     spikes: Spikes
     fuses: bool = False
+
+    def check_learnt(self, **learnt: bool) -> None:
+        """Refuse to learn a decay that the kind does not have."""
+        for name, wanted in learnt.items():
+            if wanted and name not in {"alpha", *self.uses}:
+                raise ValueError(
+                    f"learn_{name}: expected False, because {self.name} neurons have no {name}, "
+                    "got True; leave it out"
+                )
 
     @property
     def has_te(self) -> bool:

@@ -7,11 +7,14 @@ and lists in ``device_params`` what a device needs to know about it.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
+from training import decays
 from training import neurons as neuron_kinds
 from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH
 from training.network import temporal_encoding
@@ -31,7 +34,12 @@ class Neuron(nn.Module):
         Length T of the longest sequence.
     kind
         Kind of the neurons, one of :data:`training.neurons.KINDS`.
-    alpha, beta, theta0, gamma, width
+    alpha, beta
+        Membrane decay and threshold decay: a number, or one value per neuron.
+    learn_alpha, learn_beta
+        Whether every neuron learns its own α or β, starting from there, see
+        :mod:`training.decays`.
+    theta0, gamma, width
         Constants of the neurons, as in :class:`training.Network`.
     te
         Temporal encoding of kinds that have one. ``"table"`` (the default) or ``"cosine"`` gives
@@ -58,8 +66,10 @@ class Neuron(nn.Module):
         steps: int,
         *,
         kind: str = "celif",
-        alpha: float = ALPHA,
-        beta: float = BETA,
+        alpha: float | Sequence[float] = ALPHA,
+        beta: float | Sequence[float] = BETA,
+        learn_alpha: bool = False,
+        learn_beta: bool = False,
         theta0: float = THETA0,
         gamma: float = GAMMA,
         width: float = WIDTH,
@@ -86,9 +96,20 @@ class Neuron(nn.Module):
         if not 2 <= weight_bits <= 8:
             raise ValueError(f"weight_bits: expected 2..8, got {weight_bits}")
         self.shape, self.num_neurons, self.steps = torch.Size([neurons]), neurons, steps
-        p = NeuronParams(alpha, beta, theta0, gamma, width).checked(self.kind)
-        self.alpha, self.beta, self.theta0, self.gamma = p.alpha, p.beta, p.theta0, p.gamma
-        self.width = p.width
+        given = NeuronParams(alpha, beta, theta0, gamma, width)  # type: ignore[arg-type]
+        p = given.checked(self.kind)
+        self.theta0, self.gamma, self.width = p.theta0, p.gamma, p.width
+        learnt = {"alpha": learn_alpha, "beta": learn_beta}
+        self.kind.check_learnt(**learnt)
+        starts = {"alpha": alpha, "beta": beta}
+        self._shared: dict[str, float] = {}
+        self.decays = nn.ModuleDict()
+        for name, wanted in learnt.items():
+            start = decays.of_layer(name, starts[name], neurons, wanted)
+            if wanted or isinstance(start, tuple):
+                self.decays[name] = decays.Decay(start, neurons, wanted)
+            else:
+                self._shared[name] = start
         self.weight_bits, self.backend = weight_bits, backend
         self.te = te
         self.bias = nn.Parameter(torch.zeros(neurons)) if bias else None
@@ -102,6 +123,19 @@ class Neuron(nn.Module):
         if self.te is None:
             return torch.zeros(self.num_neurons, self.steps)
         return temporal_encoding.table(self.te)
+
+    def _decay(self, name: str) -> decays.Value:
+        return self._shared[name] if name in self._shared else self.decays[name]()
+
+    @property
+    def alpha(self) -> decays.Value:
+        """Membrane decay: one number, or a tensor (neuron,)."""
+        return self._decay("alpha")
+
+    @property
+    def beta(self) -> decays.Value:
+        """Threshold decay: one number, or a tensor (neuron,)."""
+        return self._decay("beta")
 
     @property
     def params(self) -> NeuronParams:
@@ -140,14 +174,15 @@ class Neuron(nn.Module):
             decays["betaMant"] = self._mantissa("beta", self.beta)
         return {"type": self.kind.name.upper(), **decays, "wgtBits": self.weight_bits}
 
-    def _mantissa(self, name: str, decay: float) -> int:
-        mantissa = round(decay * self.p_scale)
-        if mantissa == self.p_scale:  # without any decay it would be another neuron
+    def _mantissa(self, name: str, decay: decays.Value) -> int | np.ndarray:
+        values = np.array(decay.tolist() if isinstance(decay, torch.Tensor) else decay, np.float64)
+        mantissas = np.rint(values * self.p_scale).astype(np.int64)
+        if mantissas.max() == self.p_scale:  # without any decay it would be another neuron
             raise ValueError(
-                f"{name}: expected at most {1 - 0.5 / self.p_scale:.5f} on a device, got {decay}; "
-                "use a faster decay"
+                f"{name}: expected at most {1 - 0.5 / self.p_scale:.5f} on a device, got "
+                f"{values.max()}; use a faster decay"
             )
-        return mantissa
+        return mantissas if mantissas.ndim else int(mantissas)
 
     def quantize_weight(
         self, weight: torch.Tensor, descale: bool = False, largest: float | None = None

@@ -81,3 +81,39 @@ def whole_steps(name: str, value: object, count: int, longest: int) -> torch.Ten
             f"got {value}"
         )
     return steps.expand(count).clone()
+
+
+def encoding(name: str, te: torch.Tensor, x: torch.Tensor, neurons: int) -> None:
+    """Require ``te`` to be a temporal encoding of ``x`` with rows for all ``neurons``."""
+    if te.ndim != 2:
+        raise ValueError(f"te: expected (neuron, time), got shape {tuple(te.shape)}")
+    sequence(name, x, None, te.shape[1])
+    if neurons > te.shape[0]:
+        raise ValueError(
+            f"te: expected at least {neurons} rows, one per neuron of the {name} "
+            f"{tuple(x.shape)}, got {tuple(te.shape)}"
+        )
+    if te.dtype != x.dtype or te.device != x.device:
+        raise ValueError(
+            f"te: expected {x.dtype} on {x.device} like the {name}, "
+            f"got {te.dtype} on {te.device}; use te.to({name})"
+        )
+
+
+def bias(name: str, values: torch.Tensor, x: torch.Tensor, neurons: int) -> None:
+    """Require ``values`` to be one per neuron, in the type of ``x``."""
+    if values.shape != (neurons,) or values.dtype != x.dtype:
+        raise ValueError(
+            f"{name}: expected {neurons} values in {x.dtype}, one per neuron, "
+            f"got {tuple(values.shape)} in {values.dtype}"
+        )
+
+
+def recurrent(weight: torch.Tensor, current: torch.Tensor) -> None:
+    """Require ``weight`` to be recurrent weights of the neurons of ``current``."""
+    square = 2 * current.shape[1:2]
+    if weight.shape != square or weight.dtype != current.dtype:
+        raise ValueError(
+            f"weight_rec: expected shape {tuple(square)} in {current.dtype}, a weight from each "
+            f"neuron to each, got {tuple(weight.shape)} in {weight.dtype}"
+        )

@@ -131,11 +131,11 @@ BAD = {
     "alpha-high": ({"alpha": 1.5}, r"alpha: expected one number in \[0, 1\], got 1.5"),
     "alpha-nan": ({"alpha": float("nan")}, r"alpha: expected .* got nan"),
     "beta-low": ({"beta": -0.1}, r"beta: expected one number in \[0, 1\], got -0.1"),
-    "beta-tensor": (
-        {"beta": torch.full((3,), 0.5)},
-        r"beta: .* got Tensor of several values; .*one layer per value",
+    "theta0-tensor": (
+        {"theta0": torch.full((3,), 0.5)},
+        r"theta0: .* got Tensor of several values; .*one layer per value",
     ),
-    "beta-array": ({"beta": np.full(3, 0.5)}, r"beta: .* got ndarray of several values; "),
+    "width-array": ({"width": np.full(3, 0.5)}, r"width: .* got ndarray of several values; "),
     "theta0-text": ({"theta0": "high"}, r"theta0: expected one number .* got 'high'"),
     "theta0-nan": ({"theta0": float("nan")}, r"theta0: expected .* got nan"),
     "width-low": ({"width": -1}, r"width: expected one number in \[0, inf\], got -1"),

@@ -7,19 +7,29 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.decays import Decay
 from training.network.network import Network
 from training.tasks import Task
 from training.trainer.recipe import Recipe
 
 
 def parameter_groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
-    """Group the parameters by learning rate, given as a multiple of the recipe's."""
+    """Group the parameters by learning rate, given as a multiple of the recipe's.
+
+    The parameters of learnt decays have no weight decay, which would draw every decay to 1/2.
+    """
     te = [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
-    if te_lr == 1 or not te:
-        return [{"params": list(net.parameters())}]
-    chosen = {id(p) for p in te}
-    others = [p for p in net.parameters() if id(p) not in chosen]
-    return [{"params": others}, {"params": te, "multiple": te_lr}]
+    te = [] if te_lr == 1 else te
+    learnt = [p for each in net.modules() if isinstance(each, Decay) for p in each.parameters()]
+    chosen = {id(p) for p in (*te, *learnt)}
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in net.parameters() if id(p) not in chosen]}
+    ]
+    if te:
+        groups.append({"params": te, "multiple": te_lr})
+    if learnt:
+        groups.append({"params": learnt, "weight_decay": 0.0})
+    return groups
 
 
 def require_fit(net: nn.Module, task: Task) -> None:

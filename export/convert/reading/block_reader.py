@@ -9,7 +9,12 @@ import h5py
 import numpy as np
 
 from export.checks import ModelError
-from export.convert.float_network import FloatLayer, encoding_values, layer_kind
+from export.convert.float_network import (
+    FloatLayer,
+    decay_values,
+    encoding_values,
+    layer_kind,
+)
 from export.graph.blocks import is_convolution, synapses_of
 from export.loihi2 import DELAY_MAX
 from export.model.geometry import Geometry, Shape
@@ -65,8 +70,8 @@ class BlockReader:
             te=te[:rows],
             turns=None if turns is None else turns[:rows],
             table=table,
-            alpha=neuron.alpha,
-            beta=neuron.beta,
+            alpha=decay_values(neuron.alpha),
+            beta=decay_values(neuron.beta),
             theta0=neuron.theta0,
             gamma=neuron.gamma,
             lag=self.lag,

@@ -12,6 +12,7 @@ from torch import nn
 from export.convert.float_network import (
     FloatLayer,
     FloatNetwork,
+    decay_values,
     finite_tensors,
     float64,
     layer_kind,
@@ -78,8 +79,8 @@ def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
                 te=float64(layer.te),
                 turns=None if turns is None else float64(turns),
                 table=layer.table,
-                alpha=alpha,
-                beta=beta,
+                alpha=decay_values(alpha),
+                beta=decay_values(beta),
                 theta0=theta0,
                 gamma=gamma,
                 kind=layer_kind(layer.kind),

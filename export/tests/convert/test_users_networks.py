@@ -234,7 +234,7 @@ def test_export_computes_what_the_forward_pass_does(build, tmp_path: Path):
     [
         (
             PerNeuronAlpha,
-            r"alpha: expected one number .* got Tensor of several values; a value per",
+            r"layer 0 alpha: expected one number, which a file can express, got a value per neuron",
         ),
         (TwoInputs, r"network forward: expected TwoInputs to run .* missing 1 required"),
     ],

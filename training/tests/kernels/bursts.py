@@ -38,10 +38,11 @@ def train(
     recipe: Recipe = RECIPE,
     report: Callable[[Progress], None] = lambda progress: None,
     dropout: float = 0.2,
+    network: dict[str, Any] | None = None,
     **options: Any,
 ) -> Trainer[Any]:
-    """Train, from a checkpoint if there is one."""
-    net = start(task, HIDDEN, recipe, dropout=dropout)
+    """Train, from a checkpoint if there is one; ``network`` has further options of the network."""
+    net = start(task, HIDDEN, recipe, dropout=dropout, **(network or {}))
     run = Trainer(net, task, recipe, out, report, **options)
     run.resume()
     run.run()

@@ -17,6 +17,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from training import functional
+from training.tests import test_decays
 from training.tests.kernels.test_fused import run
 
 
@@ -49,5 +50,8 @@ if __name__ == "__main__":
     if hasattr(interpreter, "Builder"):  # Triton 3's interpreter has another, which lacks nothing
         complete(interpreter.Builder)
     cases = torch.load(sys.argv[1], weights_only=True)
-    results = {name: tuple(run(Triton, *given)) for name, given in cases.items()}
+    results = {
+        name: tuple(run(Triton, *given) if len(given) == 2 else test_decays.run("triton", *given))
+        for name, given in cases.items()
+    }
     torch.save(results, sys.argv[2])

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from training.kernels import reference
+from training.tests import test_decays
 from training.tests.cases import PARAMS, WIDTH, inputs
 from training.tests.kernels.test_fused import Result, assert_same, run
 
@@ -44,6 +45,10 @@ def cases() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     for name, dtype in DTYPES.items():
         given |= {f"{k}-{name}": inputs(rng, *shape, dtype) for k, shape in SHAPES.items()}
         given[f"ties-{name}"] = ties(dtype)
+    for name, dtype in DTYPES.items():
+        for shape in ("one-step", "odd-width", "more-neurons-than-a-block"):
+            spread = test_decays.spread(SHAPES[shape][1], dtype)
+            given[f"decays-{shape}-{name}"] = (*inputs(rng, *SHAPES[shape], dtype), *spread)
     return given
 
 
@@ -61,7 +66,8 @@ def interpreted(cases, tmp_path_factory) -> dict[str, Result]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = torch.load(folder / "out.pt", weights_only=True)
-    return {name: Result(*result) for name, result in results.items()}
+    kinds = {4: Result, 6: test_decays.Result}
+    return {name: kinds[len(result)](*result) for name, result in results.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -70,6 +76,15 @@ def test_triton_equals_reference(cases, interpreted, name):
     assert_same(interpreted[name], run(reference, current, te))
     assert interpreted[name].current.any()
     assert interpreted[name].spikes.any() or name.startswith("one-of-all")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", ["one-step", "odd-width", "more-neurons-than-a-block"])
+def test_triton_equals_reference_with_decays_per_neuron(cases, interpreted, shape, dtype):
+    name = f"decays-{shape}-{dtype}"
+    test_decays.assert_same(interpreted[name], test_decays.run("reference", *cases[name]))
+    assert interpreted[name].spikes.any()
+    assert interpreted[name].beta.any() or shape == "one-step"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -92,8 +107,8 @@ options = {"num_warps": 1, "enable_fp_fusion": gpu.FUSION}
 for name in ("_forward", "_backward"):
     for number, pointer in ((tl.float32, "*fp32"), (tl.float64, "*fp64")):
         os.environ["TRITON_CACHE_DIR"] = os.path.join(sys.argv[1], f"{name}-{pointer[1:]}")
-        kernel, constants = getattr(gpu, name), {"ALPHA": 0.5, "BETA": 0.99, "BLOCK": 128}
-        constants |= {"THETA0": 0.3, "WIDTH": 0.2} if name == "_forward" else {}
+        kernel, constants = getattr(gpu, name), {"THETA0": 0.3, "LEARNT": True, "BLOCK": 128}
+        constants |= {"WIDTH": 0.2} if name == "_forward" else {}
         constants["NUMBER"] = number
         places = {each: kernel.arg_names.index(each) for each in kernel.arg_names}
         signature = {i: kinds.get(n, pointer) for n, i in places.items() if n not in constants}

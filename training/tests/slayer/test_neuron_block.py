@@ -146,8 +146,8 @@ REFUSED = {
         "weight_bits: expected 2..8, got 9",
     ),
     "per-neuron": (
-        {"neuron_params": {"steps": 4, "alpha": torch.rand(8)}},
-        "alpha: .* got Tensor of several values; a value per neuron is not supported",
+        {"neuron_params": {"steps": 4, "alpha": torch.rand(7)}},
+        r"alpha: expected a number or 8 values, one per neuron, got shape \(7,\)",
     ),
     "table": (
         {"neuron_params": {"steps": 4, "te": torch.nn.Parameter(torch.zeros(7, 4))}},
