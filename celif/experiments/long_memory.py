@@ -30,8 +30,6 @@ from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
 MODELS = ("CE-LIF", "ALIF", "LSTM")
-COPY_EPOCHS = 50
-"""5,000 steps of copy memory, within which CE-LIF converges in the paper even at T = 500."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +43,10 @@ class Problem:
     solved: Callable[[int], float]
     quick_solved: float
     """Share of the baseline that the quick size must come below."""
-    epochs: int | None = None
-    """Length of a full-size training run, if it is not the preset's."""
 
     def preset(self, steps: int) -> Preset:
         """Network and recipe for sequences of length T = ``steps``."""
-        preset = presets.get(f"{self.name}-{steps}")
-        epochs = self.epochs or preset.recipe.epochs
-        return replace(preset, recipe=replace(preset.recipe, epochs=epochs))
+        return presets.get(f"{self.name}-{steps}")
 
 
 ADDING = Problem(
@@ -64,7 +58,7 @@ COPY = Problem(
     "copy", (100, 200, 400, 500),
     Preset("copy-30", (64, 256), replace(presets.get("copy-30").recipe, epochs=8)),
     lambda steps: 10 * math.log(8) / (steps + 20),
-    lambda steps: math.log(8) / (steps + 20), 0.6, COPY_EPOCHS,
+    lambda steps: math.log(8) / (steps + 20), 0.6,
 )  # fmt: skip
 
 
