@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from export import loihi2
 from export.fit.chip import Chip
-from export.fit.words import WORD_BYTES, Words, list_words, whole_words
+from export.fit.words import WORD_BYTES, Window, Words, list_words, runs, whole_words
 from export.model.network import KINDS, CelifLayer, FixedNetwork, Layer
 from export.model.te import CosineTable, Form
 
+BY_RUNS = 2024
+"""Since this year the compiler has made a neuron group of each run of channels."""
 SLAYER_KINDS = tuple(name for name, kind in KINDS.items() if not kind.requantisable)
 """Layers whose weights SLAYER has already quantised, so that an export keeps them."""
 
@@ -64,8 +66,8 @@ class Demand:
     """Registers of a neuron, without TE."""
     width: int = 1
     height: int = 1
-    kernels: bool = False
-    """Whether the layer is a convolution."""
+    window: Window | None = None
+    """How a convolution's kernels move; None for a dense layer."""
     groups: int = 1
     """Groups of channels that a convolution keeps apart."""
     to_kernels: bool = False
@@ -95,37 +97,62 @@ class Demand:
         row = self.te.row_words if self.te is not None and chip["te_in_state"] else 0
         return WORD_BYTES * (self.state_words + row)
 
-    def words(self, channels: int, positions: int, chip: Chip) -> Words:
-        """What a core holds that has ``positions`` neurons of each of ``channels`` channels."""
+    @property
+    def kernels(self) -> bool:
+        """Whether the layer is a convolution."""
+        return self.window is not None
+
+    def words(
+        self, channels: int, positions: int, chip: Chip, targets: int = 1, places: int | None = None
+    ) -> Words:
+        """What a core holds that has ``positions`` neurons of each of ``channels`` channels.
+
+        Each of its axons goes to ``targets`` cores of the next layer. Neuron words are counted for
+        ``places`` positions, those of a whole block, where a layer ends inside one.
+        """
         neurons = channels * positions
+        reserved = channels * (positions if places is None else places)
         of_neurons = rows = shared = 0
         if self.te is not None:
             shared = self.te.shared_words
             if chip["te_in_state"]:
-                of_neurons = neurons * self.te.row_words
+                of_neurons = reserved * self.te.row_words
             else:
                 rows = channels * self.te.row_words
+        axons = runs(channels) if self.kernels else 1
         if self.kernels:
             groups = -(-channels * self.groups // self.channels)
             together = min(channels, self.channels // self.groups)
-            synapses = self.weights * groups * list_words(together, self.weight_bits)
-            axon_in = 1
+            synapses = self.weights * groups * list_words(together, self.weight_bits, chip)
+            axon_in = axons
         else:
             axon_in = self.inputs + self.recurrent
             bits = chip["index_bits"] + self.weight_bits
-            synapses = (self.weights + self.recurrent) * list_words(channels, bits)
+            synapses = (self.weights + self.recurrent) * list_words(channels, bits, chip)
         # A recurrent layer sends its spikes to itself, too.
-        sends = positions if self.to_kernels else neurons * (2 if self.recurrent else 1)
+        sends = neurons * (2 if self.recurrent else 1)
+        memory = 0
+        if self.to_kernels:
+            sends = positions * axons if self.kernels else neurons
+            memory = whole_words(sends * targets * chip["target_bits"])
         return Words(
             axon_in=axon_in,
-            neuron_groups=1,
-            state=neurons * self.state_words,
+            neuron_groups=1 if chip["compiler"] < BY_RUNS else axons,
+            state=reserved * self.state_words,
             te=of_neurons + rows + shared,
             te_of_neurons=of_neurons,
             synapses=synapses,
             axon_map=sends,
-            axon_mem=positions if self.to_kernels else 0,
+            axon_mem=memory,
         )
+
+
+def window(layer: Layer) -> Window | None:
+    """How a layer's kernels move; None if it is dense."""
+    if (g := layer.geometry) is None:
+        return None
+    rows, columns = layer.weight.shape[2:]
+    return Window((rows, columns), g.stride, g.padding, g.dilation)
 
 
 def demand(layer: Layer, message_bits: int = 1, to_kernels: bool = False) -> Demand:
@@ -142,7 +169,7 @@ def demand(layer: Layer, message_bits: int = 1, to_kernels: bool = False) -> Dem
         channels=layer.rows,
         width=layer.output_shape.width,
         height=layer.output_shape.height,
-        kernels=layer.geometry is not None,
+        window=window(layer),
         groups=1 if layer.geometry is None else layer.geometry.groups,
         to_kernels=to_kernels,
         inputs=layer.inputs,

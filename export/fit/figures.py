@@ -64,6 +64,14 @@ _FIGURES = {
         "compiler",
         least=1,
     ),
+    "dense_synapse_words": Figure(
+        12_800,
+        "words of synapses to which a core of a dense layer is filled",
+        "MNIST's first layer in lava-dl's netx notebooks: 50 neurons on a core take 12,544 words, "
+        "51 would take 13,328; any value between gives that row",
+        "single",
+        least=1,
+    ),
     "axon_map_words": Figure(
         16_000,
         "words of output axon maps a core",
@@ -84,8 +92,28 @@ _FIGURES = {
     "index_bits": Figure(
         12,
         "bits of a dense synapse besides its weight",
-        f"{_TABLES}: n neurons take floor(n·(12 + w)/64) + 1 words an input",
+        f"{_TABLES}: n neurons take ceil((n·(12 + w) + 16) / 64) words an input",
         "compiler",
+    ),
+    "list_bits": Figure(
+        16,
+        "bits of a list of synapses besides its synapses",
+        f"{_TABLES}: 2 to 17 give every list that they show",
+        "compiler",
+    ),
+    "target_bits": Figure(
+        16,
+        "bits of axon memory for each core that a pixel of a convolution is sent to",
+        f"{_TABLES}: all 18 rows of convolutions that send to another",
+        "compiler",
+        least=1,
+    ),
+    "compiler": Figure(
+        2024,
+        "year of the compiler whose cuts are followed: 2022 or 2024",
+        f"{_TABLES}: that of 2022 keeps the height of an image and cuts dense layers by a ratio",
+        "compiler",
+        least=2022,
     ),
     "state_bytes": Figure(
         4096,
@@ -122,6 +150,13 @@ _FIGURES = {
     "update_pj": Figure(
         81,
         "picojoules an update of a LIF neuron that is active",
+        _DAVIES,
+        "other chip",
+        whole=False,
+    ),
+    "idle_update_pj": Figure(
+        52,
+        "picojoules an update of a LIF neuron that is idle",
         _DAVIES,
         "other chip",
         whole=False,
@@ -163,6 +198,7 @@ _FIGURES = {
         sana_synop_pj=(35.5, "picojoules a synaptic operation of a dense layer"),
         sana_synop_ns=(3.8, "nanoseconds a synaptic operation of a dense layer"),
         sana_update_pj=(72.8, "picojoules a neuron update: access 51.2, update 21.6"),
+        sana_idle_update_pj=(51.2, "picojoules an update of an idle neuron: access alone"),
         sana_update_ns=(9.7, "nanoseconds a neuron update: access 6.0, update 3.7"),
         sana_spike_pj=(69.3, "picojoules to make a spike"),
         sana_spike_ns=(30, "nanoseconds to make a spike"),

@@ -49,9 +49,7 @@ class Fit:
         if all(layer.te is None for layer in self.layers):
             return {}
         return {
-            name: tuple(
-                cores_of(layer, self.chip.with_figures(te_in_state=value)) for layer in self.layers
-            )
+            name: cores_of(self.layers, self.chip.with_figures(te_in_state=value))
             for name, value in READINGS.items()
         }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from export.fit.chip import Chip
 from export.fit.demand import Demand
-from export.fit.split import cores_of, split
+from export.fit.split import Block, Cut, cuts, held, split
 from export.fit.words import LABELS, LIMITS, Words
 
 
@@ -157,10 +157,15 @@ def _columns(held: Words) -> dict[str, int]:
 
 def shortages(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> tuple[Shortage, ...]:
     """Return every limit that the layers pass on a board; none if they fit."""
-    alone = [s for layer in layers for s in _of_a_neuron(layer, chip)]
+    found = cuts(layers, chip)
+    alone = [
+        shortage
+        for one, after in zip(found, [*found[1:], None], strict=True)
+        for shortage in _of_a_neuron(one.layer, chip, after)
+    ]
     if alone:
         return tuple(alone)
-    if sum(cores_of(layer, chip) for layer in layers) <= chips * chip["cores"]:
+    if sum(one.cores for one in found) <= chips * chip["cores"]:
         return ()
     return (_of_the_board(layers, chip, chips),)
 
@@ -176,15 +181,16 @@ def place(layers: Sequence[Demand], chip: Chip, chips: int = 1) -> Placement:
     if missing := shortages(layers, chip, chips):
         raise DoesNotFit(missing)
     cores: list[Core] = []
-    for i, layer in enumerate(layers):
-        for channels, positions, times in split(layer, chip):
-            held = layer.words(channels, positions, chip)
-            first = len(cores)
-            cores += (Core(first + n, i, channels, positions, held) for n in range(times))
+    for i, (layer, parts) in enumerate(zip(layers, split(layers, chip), strict=True)):
+        for part in parts:
+            held, first = part.words(layer, chip), len(cores)
+            cores += (
+                Core(first + n, i, part.channels, part.positions, held) for n in range(part.cores)
+            )
     return Placement(chip, chips, tuple(layers), tuple(cores))
 
 
-def _of_a_neuron(layer: Demand, chip: Chip) -> Iterator[Shortage]:
+def _of_a_neuron(layer: Demand, chip: Chip, after: Cut | None) -> Iterator[Shortage]:
     """Yield the limits that a single neuron of a layer passes, so that no placement helps."""
     widths = (
         ("weight bits", layer.weight_bits, chip["weight_bits"], "bits of a weight"),
@@ -195,7 +201,7 @@ def _of_a_neuron(layer: Demand, chip: Chip) -> Iterator[Shortage]:
     for limit, needed, available, about in widths:
         if needed > available:
             yield Shortage(limit, layer.name, needed, available, about, of_a_neuron=True)
-    alone = layer.words(1, 1, chip)
+    alone = held(layer, Block(1, 1, 1), chip, after)
     if over := _worst(alone.shares(chip)):
         count, figure = next((c, f) for c, (f, name) in LIMITS.items() if name == over)
         needed, about = getattr(alone, count), "words of a core for one neuron"
@@ -211,14 +217,14 @@ def _worst(shares: dict[str, float]) -> str | None:
 def _of_the_board(layers: Sequence[Demand], chip: Chip, chips: int) -> Shortage:
     """Name the limit for which the cores run out: one resource alone, or else their number."""
     cores = chips * chip["cores"]
-    parts = [split(layer, chip) for layer in layers]
+    parts = split(layers, chip)
     per_layer = {"neurons": [layer.neurons for layer in layers]}
     room = {"neurons": cores * chip["neurons_per_core"]}
     for count in ("neurons", "synapses", "total"):  # axons grow with the number of cores
         figure, name = LIMITS[count]
         room[name] = cores * chip[figure]
         per_layer[name] = [
-            sum(p.cores * getattr(layer.words(p.channels, p.positions, chip), count) for p in of)
+            sum(part.cores * getattr(part.words(layer, chip), count) for part in of)
             for layer, of in zip(layers, parts, strict=True)
         ]
     excess = {name: sum(per_layer[name]) / room[name] for name in per_layer}

@@ -22,7 +22,7 @@ from export.convert.formats import Formats
 from export.fit.chip import Chip
 from export.fit.demand import SLAYER_KINDS, Demand, TeDemand, with_te, with_weight_bits
 from export.fit.placement import Shortage, shortages
-from export.fit.split import cores_of
+from export.fit.split import cores_of, most
 from export.model.te import CosineTable, Table
 
 Layers = tuple[Demand, ...]
@@ -143,7 +143,7 @@ def _minimal(levels: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _cores(layers: Layers, chip: Chip) -> int:
-    return sum(cores_of(layer, chip) for layer in layers)
+    return sum(cores_of(layers, chip))
 
 
 def _of_formats(layers: Layers, chip: Chip, chips: int) -> list[Remedy]:
@@ -178,15 +178,6 @@ def _more_chips(layers: Layers, chip: Chip) -> list[Remedy]:
 
 def _put(layers: Layers, i: int, **fields: Any) -> Layers:
     return (*layers[:i], replace(layers[i], **fields), *layers[i + 1 :])
-
-
-def most(limit: int, fits: Callable[[int], bool]) -> int:
-    """A number of 0..limit that fits: the largest, if all smaller ones fit, too."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
 
 
 def _narrowed(layers: Layers, i: int, channels: int) -> Layers:

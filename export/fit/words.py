@@ -1,15 +1,16 @@
 """What a core holds of a layer, counted as Intel's compiler counts it: in words of 64 bits.
 
 ==============  ==================================================================================
-axon_in         one word for each input of a dense layer; one for a convolution
-neuron_groups   one word for each group of neurons
+axon_in         one word for each input of a dense layer; for a convolution one for each run of
+                channels (:func:`runs`)
+neuron_groups   one word for each group of neurons: a run of channels, or a dense layer
 neurons         registers of every neuron in whole words, and its TE row if that lies there
-synapses        ``rows × (floor(n·b / 64) + 1)``: each input of a dense layer has a list of n
-                synapses with b = 12 + w bits, each weight of a kernel a list of n channels with
-                b = w
-axon_map        one word for each neuron that sends; one for each pixel if the next layer is a
-                convolution, because the channels of a pixel then share an axon
-axon_mem        one word for each pixel that a convolution sends to another; otherwise none
+synapses        lists of n synapses with b bits, each of ``ceil((n·b + 16) / 64)`` words: each
+                input of a dense layer has a list of n neurons with b = 12 + w bits, each weight of
+                a kernel a list of n channels with b = w
+axon_map        one word for each neuron that sends; one for each pixel and run of channels if
+                a convolution sends to another
+axon_mem        16 bits for each core that receives such a pixel or run; none otherwise
 te              TE rows that do not lie with the neurons, and the wave of a generated cosine
 ==============  ==================================================================================
 
@@ -20,8 +21,10 @@ rules were read from are in :mod:`export.fit.calibration`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from export.fit.chip import Chip
+from export.model.geometry import Pair
 
 WORD_BITS = 64
 WORD_BYTES = WORD_BITS // 8
@@ -51,9 +54,38 @@ def whole_words(bits: int) -> int:
     return -(-bits // WORD_BITS)
 
 
-def list_words(count: int, bits: int) -> int:
+def list_words(count: int, bits: int, chip: Chip) -> int:
     """Words of a list of ``count`` synapses of ``bits`` bits, as the compiler counts them."""
-    return count * bits // WORD_BITS + 1
+    return whole_words(count * bits + chip["list_bits"])
+
+
+def runs(channels: int) -> int:
+    """How many powers of two add up to the channels of a convolution, counted in fours.
+
+    On the published rows 24, 36 and 48 channels take two axons a pixel, 3, 16, 32, 64 and larger
+    powers of two one.
+    """
+    return (-(-channels // _CHANNELS)).bit_count()
+
+
+_CHANNELS = 4
+
+
+class Window(NamedTuple):
+    """How the kernels of a convolution move over its input; pairs are (row, column)."""
+
+    kernel: Pair = (1, 1)
+    stride: Pair = (1, 1)
+    padding: Pair = (0, 0)
+    dilation: Pair = (1, 1)
+
+    def seen(self, side: int, first: int, last: int) -> tuple[int, int]:
+        """First and last input that outputs ``first`` to ``last`` see along a side."""
+        reach = self.dilation[side] * (self.kernel[side] - 1)
+        return (
+            first * self.stride[side] - self.padding[side],
+            last * self.stride[side] - self.padding[side] + reach,
+        )
 
 
 @dataclass(frozen=True)

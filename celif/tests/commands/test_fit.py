@@ -32,8 +32,8 @@ def test_fit_places_the_papers_network_and_explains_itself(end_of: Any, folder: 
     ending = end_of("fit", folder / "paper.net")
     assert ending.code == 0
     assert "paper.net fits loihi2, 1 chip: 11 of 128 cores" in ending.output
-    assert "nearest limit: neuron words, mostly TE, 91.9% taken" in ending.output
-    assert "0▇ 0▇ 1█ 1█ 1█ 1█ 2█ 2█ 2█ 2█ 3▁" in ending.output
+    assert "nearest limit: neuron words, mostly TE, 99.1% taken" in ending.output
+    assert "0█ 0▅ 1█ 1█ 1█ 1▆ 2█ 2█ 2█ 2▆ 3▁" in ending.output
     said = " ".join(ending.output.split())
     assert "cores with TE in neuron words: 11 (2 + 4 + 4 + 1)" in said
     assert "with TE in the pool: 5 (1 + 1 + 2 + 1); counted here: neuron words" in said
@@ -46,12 +46,22 @@ def test_fit_compares_its_counts_with_the_compilers_tables(
     monkeypatch.setenv("COLUMNS", "80")
     ending = end_of("fit", "--calibration")
     assert ending.code == 0
-    assert "largest residual 0.010" in " ".join(ending.output.split())
+    said = " ".join(ending.output.split())
+    assert "13 of 13 Totals are within 0.05 points, the largest residual is 0.005" in said
+    assert "32 of 34 rows agree in every column and in the cores" in said
+    lines = ending.output.splitlines()
+    differing = [i for i, line in enumerate(lines) if line.startswith("≠")]
+    assert [lines[i].split()[2] for i in differing] == ["200-256", "256-200"]
+    # The reason stands below its row.
+    assert lines[differing[0] + 1].split(":")[0].strip() == "neurons, synapses, axon map"
+    assert lines[differing[1] + 1].split(":")[0].strip() == "synapses"
+    assert "outside the range, time: at every step a program on an x86 processor" in said
     assert max(map(len, ending.output.splitlines())) <= 80
     assert "…" not in ending.output
     rows = answer("fit", "--calibration")["rows"]
-    assert [row["cores"] for row in rows[:3]] == [1, 1, 3]
-    assert {row["fitted"] for row in rows} == {True, False}
+    assert [row["cores"] for row in rows[:3]] == [3, 1, 1]
+    assert sum(row["fitted"] == [] for row in rows) == 11
+    assert [row["layer"] for row in rows if row["why"]] == ["dense 200-256", "dense 256-200"]
 
 
 def test_fit_needs_a_file_or_the_calibration(end_of: Any) -> None:

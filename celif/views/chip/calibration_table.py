@@ -2,62 +2,73 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
-from rich import box
-from rich.table import Table
-
-from celif.console import results, say
+from celif.console import say
 from celif.views.chip.fit_table import prose
-from export.fit.calibration import TOLERANCE, Comparison
+from export.fit.calibration import RULES, TOLERANCE, Comparison
 from export.fit.energy.measured import UNCOUNTED, Measurement
 
-_HEADINGS = ("layer", "w", "synapses", "Total", "printed", "residual", "cores", "")
+_COLUMNS = (
+    ("layer", 17), ("w", 3), ("synapses", 9), ("memory", 7), ("Total", 6), ("printed", 8),
+    ("residual", 9), ("cores", 8), ("from", 6),
+)  # fmt: skip
+"""Headings, and the widths of the columns."""
+
+
+def _line(cells: Sequence[str]) -> str:
+    first, *rest = (
+        cell.rjust(width) if i else cell.ljust(width)
+        for i, (cell, (_, width)) in enumerate(zip(cells, _COLUMNS, strict=True))
+    )
+    return "".join((first, *rest)).rstrip()
 
 
 def _row(one: Comparison) -> list[str]:
-    row, synapses = one.row, one.to_dict()["words"]["synapses"]
+    row, words = one.row, one.to_dict()["words"]
     return [
-        f"{'' if one.agrees else '≠ '}{row.layer.name}",
-        f"{row.layer.weight_bits}{'*' if row.bits_inferred else ' '}",
-        f"{synapses:,.0f}",
+        f"{' ' if one.agrees else '≠'} {row.layer.name}",
+        f"{row.layer.weight_bits}{'*' if row.inferred else ' '}",
+        f"{words['synapses']:,.0f}",
+        f"{words['axon_mem']:,.0f}",
         f"{one.total:.2f}",
         "" if row.total is None else f"{row.total:.2f}",
         "" if one.residual is None else f"{one.residual:+.3f}",
         f"{one.cores}/{row.cores}",
-        "fitted" if row.fitted else "predicted",
+        row.fitted,
     ]
 
 
 def show_calibration(rows: Sequence[Comparison]) -> None:
-    """Print every published row with our count of it."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for i, heading in enumerate(_HEADINGS):
-        table.add_column(heading, justify="right" if i else "left", no_wrap=True)
+    """Print every published row with our count of it, and below it why it differs if it does."""
+    heading = _line([name for name, _ in _COLUMNS])
+    say(heading)
+    say("─" * len(heading))
     for before, one in zip([None, *rows], rows, strict=False):
-        if before is None or before.row.network != one.row.network:
-            table.add_row(one.row.network)
-        table.add_row(*_row(one))
-    results.print(table)
+        if before is None or before.table != one.table:
+            say(f"{one.table.name}, compiler of {one.table.year}")
+        say(_line(_row(one)))
+        if one.row.why:
+            differing = ", ".join(name.replace("_", " ") for name in one.differing)
+            for line in textwrap.wrap(f"{differing}: {one.row.why}", 74):
+                say(f"      {line}")
+    say("")
+    letters = "; ".join(f"{letter}: {rule}" for letter, rule in RULES.items())
     prose(
-        "Total in percent of the pool, counted and printed; words of synapses on a core; cores, "
-        "counted/printed; a * marks weight bits that were chosen so that the row's own synapses "
-        "come out. The pool was fitted on all rows with a Total, the rules for convolutions and "
-        "splits on the rows marked fitted. On the others neurons, axons, split and cores are "
-        "predictions. Axon memory, and what the printed core holds, are taken from the tables."
+        "Every count is ours, also how a layer is cut and what it sends. Total in percent of the "
+        "pool, counted and printed; words of synapses and of axon memory on a core (the first in "
+        "tables of 2024, the mean in those of 2022); cores, counted/printed. A * marks weight "
+        "bits, which are not printed, chosen so that the row's own synapses come out."
     )
-    totals = [one.residual for one in rows if one.residual is not None]
+    prose(f"from: what was found on this row ({letters}). All else of a row is predicted.")
+    totals = [abs(one.residual) for one in rows if one.residual is not None]
+    within = sum(total <= TOLERANCE for total in totals)
     agree = sum(one.agrees for one in rows)
     prose(
-        f"{agree} of {len(rows)} rows agree: Total within {TOLERANCE} points where one is printed "
-        f"(largest residual {max(map(abs, totals)):.3f}), otherwise every column, and the number "
-        "of cores"
+        f"{within} of {len(totals)} Totals are within {TOLERANCE} points, the largest residual is "
+        f"{max(totals):.3f}; {agree} of {len(rows)} rows agree in every column and in the cores"
     )
-    for one in rows:
-        if one.row.note:
-            differing = ", ".join(name.replace("_", " ") for name in one.differing)
-            what = f" ({differing})" if differing else ""
-            prose(f"- {one.row.network}, {one.row.layer.name}{what}: {one.row.note}")
 
 
 def show_measured(measured: Sequence[Measurement]) -> None:
@@ -73,6 +84,11 @@ def show_measured(measured: Sequence[Measurement]) -> None:
             f"{nj[1]:,.0f} by the model; {one.step_us:,.1f} µs measured, {us[0]:,.1f} to "
             f"{us[1]:,.1f} by the model ({one.about}; {one.source})"
         )
-    prose(f"The model is given rates of {low} to {high}, as none are published.")
+        if one.why:
+            prose(f"  outside the range, {one.why}")
+    prose(
+        f"The model is given rates of {low} to {high}, as none are published, and neurons that "
+        "are all idle or all active."
+    )
     for text in UNCOUNTED:
         prose(f"- without counts: {text}")

@@ -1,4 +1,8 @@
-"""A picture of a placement: every core in use, what its memory holds, and of which layer."""
+"""A picture of a placement: every core in use, what its memory holds, and of which layer.
+
+The squares are filled by words of the pool. Another limit may be nearer, such as neuron words for
+TE, so each core also has the share of its nearest limit as a number.
+"""
 
 from __future__ import annotations
 
@@ -67,10 +71,10 @@ def draw(placement: Placement, title: str) -> Figure:
             at = place % ACROSS + _CELL / 2, -(place // ACROSS) + _CELL / 2
             ax.text(
                 *at,
-                symbol(core.layer),
+                f"{symbol(core.layer)}\n{max(placement.loads(core).values()):.0%}",
                 ha="center",
                 va="center",
-                fontsize=20 * size,
+                fontsize=15 * size,
                 path_effects=[withStroke(linewidth=2, foreground="white")],
             )
         ax.set_xlim(-0.1, wide)
@@ -87,7 +91,12 @@ def draw(placement: Placement, title: str) -> Figure:
         for i, layer in enumerate(placement.layers[:6])
     ]
     dots = " …" if len(placement.layers) > len(names) else ""
-    figure.text(0.5, 0.45 / height, "   ".join(names) + dots, ha="center", fontsize=8)
+    said = (
+        "   ".join(names)
+        + dots
+        + "\nin a core: its layer, and how much of its nearest limit is taken"
+    )
+    figure.text(0.5, 0.4 / height, said, ha="center", fontsize=8)
     figure.subplots_adjust(
         left=0.2 / width, right=1 - 0.2 / width, top=1 - 0.75 / height, bottom=0.75 / height,
         hspace=0.5 / (size * deep), wspace=0.06,

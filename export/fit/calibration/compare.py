@@ -1,10 +1,8 @@
-"""The counts of :mod:`export.fit.words` compared with tables that Intel's compiler printed.
+"""The counts of :mod:`export.fit.words` and :mod:`export.fit.split` next to the compiler's.
 
-The tables are in the outputs of lava-dl's netx notebooks, which also print the shapes of the
-layers. A table gives, for each layer, what one core holds (words, or percent of a limit) and the
-number of cores. Weight bits are not printed: those of the rows marked so are the ones with which
-the row's own synapses come out. Axon memory follows from the placement of the next layer, for
-which no rule was found, so it is taken from the table.
+Every column and the number of cores are ours: the layers of a network are cut by our rules, and
+what a core holds and sends follows from that. Only weight bits, which no table prints, are taken
+from most rows: those with which the row's own synapses come out.
 """
 
 from __future__ import annotations
@@ -12,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from export.fit.calibration.tables import COLUMNS, ROWS, SOURCES, Row
+from export.fit.calibration.tables import COLUMNS, PUBLISHED, RULES, Published, Row
 from export.fit.split import split
-from export.fit.words import LIMITS, Words
+from export.fit.words import LIMITS
 
 TOLERANCE = 0.05
 """Most percentage points by which a Total may differ."""
@@ -24,6 +22,7 @@ TOLERANCE = 0.05
 class Comparison:
     """A row and what the rules give for it."""
 
+    table: Published
     row: Row
     counted: tuple[float, ...]
     cores: int
@@ -31,7 +30,7 @@ class Comparison:
     @property
     def total(self) -> float:
         """Counted percent of the pool."""
-        return 100 * sum(self.counted) / self.row.chip["pool_words"]
+        return 100 * sum(self.counted) / self.table.chip["pool_words"]
 
     @property
     def residual(self) -> float | None:
@@ -47,7 +46,7 @@ class Comparison:
             if self.row.total is None:
                 same = int(counted) == printed
             else:
-                same = abs(100 * counted / self.row.chip[LIMITS[name][0]] - printed) <= 0.0051
+                same = abs(100 * counted / self.table.chip[LIMITS[name][0]] - printed) <= 0.0051
             if not same:
                 found.append(name)
         return tuple(found)
@@ -62,12 +61,13 @@ class Comparison:
         """Plain values, for JSON."""
         row = self.row
         return {
-            "network": row.network,
-            "source": SOURCES[row.network],
+            "network": self.table.name,
+            "source": self.table.source,
+            "compiler": self.table.year,
             "layer": row.layer.name,
             "weight_bits": row.layer.weight_bits,
-            "fitted": row.fitted,
-            "weight_bits_inferred": row.bits_inferred,
+            "weight_bits_inferred": row.inferred,
+            "fitted": [RULES[letter] for letter in row.fitted],
             "words": dict(zip(COLUMNS, self.counted, strict=True)),
             "printed": dict(zip(COLUMNS, row.printed, strict=True)),
             "unit": "words" if row.total is None else "percent",
@@ -76,36 +76,30 @@ class Comparison:
             "residual": self.residual,
             "cores": self.cores,
             "printed_cores": row.cores,
+            "differing": list(self.differing),
             "agrees": self.agrees,
-            "note": row.note,
+            "why": row.why,
         }
 
 
-def compare(row: Row) -> Comparison:
-    """Count a row."""
-    layer, chip = row.layer, row.chip
-    given = row.printed[COLUMNS.index("axon_mem")]
-    memory = given if row.total is None else round(given * chip["axon_mem_words"] / 100)
-
-    def columns(held: Words) -> list[float]:
-        return [*(getattr(held, name) for name in COLUMNS[:-1]), memory]
-
-    parts = split(layer, chip)
-    cores = sum(part.cores for part in parts)
-    if row.block != (0, 0):
-        counted = columns(layer.words(*row.block, chip))
-        if row.total is None:  # such tables print axon maps as means over the cores
-            whole = layer.words(layer.channels, layer.positions, chip)
-            counted[COLUMNS.index("axon_map")] = whole.axon_map / cores
-    else:
-        held = [columns(layer.words(p.channels, p.positions, chip)) for p in parts]
-        counted = [
-            sum(p.cores * of[i] for p, of in zip(parts, held, strict=True)) / cores
-            for i in range(len(COLUMNS))
-        ]
-    return Comparison(row, tuple(counted), cores)
+def compare(table: Published) -> list[Comparison]:
+    """Cut and count the layers of a table."""
+    layers, chip = [row.layer for row in table.rows], table.chip
+    found = []
+    for row, parts in zip(table.rows, split(layers, chip), strict=True):
+        held = [part.words(row.layer, chip) for part in parts]
+        cores = sum(part.cores for part in parts)
+        if row.total is not None:  # the first core
+            counted = tuple(float(getattr(held[0], name)) for name in COLUMNS)
+        else:
+            counted = tuple(
+                sum(p.cores * getattr(of, name) for p, of in zip(parts, held, strict=True)) / cores
+                for name in COLUMNS
+            )
+        found.append(Comparison(table, row, counted, cores))
+    return found
 
 
 def calibration() -> list[Comparison]:
     """Every published row, counted."""
-    return [compare(row) for row in ROWS]
+    return [one for table in PUBLISHED for one in compare(table)]

@@ -2,9 +2,11 @@
 
 Sizes and cores are those that the sources print, except LSNN's one core and two compartments for
 each adaptive neuron, which are assumed. They do not print how many spikes there were, so
-the model is given a range of rates, the share of neurons and inputs that are active in a step.
-Only what the neurocores take above rest is comparable: the model knows nothing of the processors
-on the chip, of input and output, or of static power.
+the model is given a range of rates, the share of neurons and inputs that are active in a step, and
+of states: all neurons idle, or all active. CE-LIF neurons are never idle, as their threshold moves
+at every step, so :func:`export.fit.energy.estimate` has no such range. Only what the neurocores
+take above rest is comparable: the model knows nothing of the processors on the chip, of input and
+output, or of static power. What it cannot reach for that reason is said in ``why``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from export.fit import programs
 from export.fit.chip import Chip
 from export.fit.energy.counting import Activity
 from export.fit.energy.estimate import Share, priced
-from export.fit.energy.prices import price_lists
+from export.fit.energy.prices import at_rest, price_lists
 from export.fit.figures import CHIP
 
 RATES = (0.01, 0.1)
@@ -33,7 +35,8 @@ class Population:
     fan_out: float
     """Synapses that an input reaches."""
     cores: int
-    recurrent: bool = False
+    senders: int = 0
+    """Neurons that send spikes to the layer itself; none unless it is recurrent."""
 
 
 @dataclass(frozen=True)
@@ -48,26 +51,32 @@ class Measurement:
     """Energy of a step above rest, as near to the neurocores alone as the source has it."""
     about: str
     layers: tuple[Population, ...]
+    why: str = ""
+    """Why the model does not reach what was measured, if it does not."""
 
     def model(self, rate: float, chip: Chip = CHIP) -> dict[str, tuple[float, float]]:
-        """Energy in nJ and time in µs of a step by each list of prices, at a rate."""
+        """Energy in nJ and time in µs of a step by each list of prices, at a rate.
+
+        Every list has its counterpart with idle neurons.
+        """
         lif = len(programs.cuba_step())
         activity = [
             Activity(
                 name=str(i),
                 neurons=layer.neurons,
                 events=rate * layer.inputs,
-                synops=rate * (layer.inputs + layer.neurons * layer.recurrent) * layer.fan_out,
-                spikes=rate * layer.neurons,
+                synops=rate * (layer.inputs + layer.senders) * layer.fan_out,
+                spikes=rate * (layer.senders or layer.neurons),
                 instructions=lif,
-                recurrent=layer.recurrent,
+                recurrent=bool(layer.senders),
             )
             for i, layer in enumerate(self.layers)
         ]
         cores = [layer.cores for layer in self.layers]
         shares = [Share(i, layer.neurons / layer.cores) for i, layer in enumerate(self.layers)]
         found = {}
-        for prices in price_lists(chip):
+        lists = price_lists(chip)
+        for prices in (*lists, *map(at_rest, lists)):
             one = priced(prices, activity, cores, shares, chip["cores"])
             found[prices.name] = (one.step_nj, one.step_us)
         return found
@@ -81,6 +90,7 @@ class Measurement:
             "source": self.source,
             "about": self.about,
             "measured": {"step_nj": self.dynamic_nj, "step_us": self.step_us},
+            "why": self.why,
             "model": {
                 "rates": list(RATES),
                 "step_nj": [min(nj for nj, _ in found), max(nj for nj, _ in found)],
@@ -98,13 +108,17 @@ MEASUREMENTS = (
     Measurement(
         "LSNN on sequential MNIST",
         "Loihi 1",
-        "intel-nrc-ecosystem/models, nxsdk_modules_ncl/lsnn/apps/seqmnist",
+        "intel-nrc-ecosystem/models, nxsdk_modules_ncl/lsnn/apps/seqmnist (its program: "
+        "benchmark/snips/spiking_bench.c)",
         step_us=16.65,
         dynamic_nj=1.58e-3 * 16.65e-6 * 1e9,
         about="1.58 of 25.9 mW are the cores', 23.2 the x86 processors'; 0.363 mJ and 13.99 ms a "
         "sample of 840 steps in all, 94.5 % of 200 images",
         # 140 regular and 100 adaptive neurons, which take two compartments, 20 % connected.
-        layers=(Population(340, 80, 48, 1, recurrent=True),),
+        layers=(Population(340, 80, 48, 1, senders=240),),
+        why="time: at every step a program on an x86 processor compares 40 thresholds with two "
+        "pixels and sends the input spike by spike, and a step includes that; how long it takes "
+        "is not published, and the model has no processors. They took 386 nJ of a step's 431",
     ),
     Measurement(
         "PilotNet with LIF neurons",

@@ -31,6 +31,8 @@ class Prices:
     synop_ns: float
     update_pj: float
     update_ns: float
+    idle_pj: float
+    """An update of a neuron that is idle."""
     spike_pj: float
     spike_ns: float
     """Making a spike, once for each neuron that fires."""
@@ -49,6 +51,11 @@ class Prices:
         return low + (high - low) * min(1.0, (cores - 1) / max(1, per_chip - 1))
 
 
+def at_rest(prices: Prices) -> Prices:
+    """The same list for neurons that are all idle."""
+    return replace(prices, name=f"{prices.name}, idle", update_pj=prices.idle_pj)
+
+
 def price_lists(chip: Chip) -> tuple[Prices, ...]:
     """The three lists; see the module's text."""
     rate = chip.rate
@@ -58,6 +65,7 @@ def price_lists(chip: Chip) -> tuple[Prices, ...]:
         synop_ns=rate("synop_ns"),
         update_pj=rate("update_pj"),
         update_ns=rate("update_ns"),
+        idle_pj=rate("idle_update_pj"),
         spike_pj=0,
         spike_ns=0,
         message_pj=0,
@@ -72,6 +80,7 @@ def price_lists(chip: Chip) -> tuple[Prices, ...]:
         synop_ns=rate("sana_synop_ns"),
         update_pj=rate("sana_update_pj"),
         update_ns=rate("sana_update_ns"),
+        idle_pj=rate("sana_idle_update_pj"),
         spike_pj=rate("sana_spike_pj"),
         spike_ns=rate("sana_spike_ns"),
         message_pj=rate("sana_message_pj"),

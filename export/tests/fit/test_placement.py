@@ -12,6 +12,8 @@ from export.fit.demand import Demand, TeDemand, demands, with_te, with_weight_bi
 from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, place, shortages
 from export.fit.remedies import remedies
+from export.fit.split import cuts
+from export.fit.words import Window
 from export.model.te import CosineTable, Table
 from export.tests.strategies import hypothesis_settings
 from hw_tests.networks.random_nets import random_network
@@ -36,6 +38,8 @@ def layers(draw, most=4):
         channels = draw(st.integers(1, 300))
         width, height = draw(st.sampled_from([(1, 1), (1, 1), (3, 3), (20, 5)]))
         kernels = width > 1 or draw(st.booleans())
+        size = draw(st.integers(1, 3))
+        window = Window((size, size), (draw(st.integers(1, 2)), 1), (size // 2, 0))
         found.append(
             Demand(
                 name=f"layer {i}",
@@ -43,7 +47,7 @@ def layers(draw, most=4):
                 channels=channels,
                 width=width,
                 height=height,
-                kernels=kernels,
+                window=window if kernels else None,
                 to_kernels=draw(st.booleans()),
                 inputs=draw(st.integers(1, 300)),
                 weights=draw(st.integers(1, 300)),
@@ -64,6 +68,7 @@ def chips(draw):
         pool_words=draw(st.integers(500, 20_000)),
         neuron_words=draw(st.integers(200, 4_095)),
         synapse_words=draw(st.integers(500, 16_000)),
+        compiler=draw(st.sampled_from([2022, 2024])),
         state_bytes=draw(st.sampled_from([100, 1000, 4096])),
         te_in_state=draw(st.booleans()),
     )
@@ -92,15 +97,21 @@ def test_a_placement_passes_no_limit_and_counts_every_byte(asked, chip, boards):
         assert over_layers == over_cores == sum(getattr(c.held, kind) for c in placement.cores)
 
 
+def lists(count, bits):
+    return math.ceil((count * bits + 16) / 64)
+
+
 def check_core(core, layer, chip):
     """What a core holds, worked out from the layer's sizes without the code under test."""
     held, neurons = core.held, core.channels * core.positions
     assert neurons <= chip["neurons_per_core"]
+    runs = 1
     if layer.kernels:
-        axons, synapses = 1, layer.weights * (core.channels * layer.weight_bits // 64 + 1)
+        runs = bin(math.ceil(core.channels / 4)).count("1")
+        axons, synapses = runs, layer.weights * lists(core.channels, layer.weight_bits)
     else:
         axons = layer.inputs + layer.recurrent
-        per_list = core.channels * (12 + layer.weight_bits) // 64 + 1
+        per_list = lists(core.channels, 12 + layer.weight_bits)
         synapses = (layer.weights + layer.recurrent) * per_list
     row = wave = 0
     if layer.te is not None and layer.te.form is COSINE:
@@ -109,17 +120,26 @@ def check_core(core, layer, chip):
         columns = math.ceil(layer.te.steps / layer.te.form.hold)
         width = 0.5 if layer.te.form.packed else 1 if layer.te.bits <= 8 else 2
         row = math.ceil(math.ceil(columns * width) / 8)
-    own = neurons * row if chip["te_in_state"] else 0
+    # A core of a convolution has the words of a whole block, where others have their neurons'.
+    each = math.ceil(layer.state_bits / 64)
+    places = held.state // (core.channels * each)
+    assert held.state == core.channels * places * each
+    assert places == core.positions if not layer.kernels else places >= core.positions
+    own = core.channels * places * row if chip["te_in_state"] else 0
     shared = wave + (0 if chip["te_in_state"] else core.channels * row)
-    state = neurons * math.ceil(layer.state_bits / 64)
-    maps = core.positions if layer.to_kernels else neurons * (2 if layer.recurrent else 1)
-    memory = core.positions if layer.to_kernels else 0
+    maps = neurons * (2 if layer.recurrent else 1)
+    if layer.to_kernels:
+        maps = core.positions * runs if layer.kernels else neurons
+    memory = held.axon_mem
+    targets = memory * 4 // maps  # 16 bits for each map and receiving core
+    assert memory == 0 if not layer.to_kernels else targets >= 1
     assert (held.axon_in, held.synapses, held.axon_map) == (axons, synapses, maps)
-    assert (held.te, held.neurons, held.axon_mem) == (own + shared, state + own, memory)
-    total = 1 + axons + synapses + state + own + shared + maps + memory
+    assert (held.te, held.neurons) == (own + shared, held.state + own)
+    groups = runs if chip["compiler"] == 2024 else 1
+    total = groups + axons + synapses + held.state + own + shared + maps + memory
     assert held.total == total <= chip["pool_words"]
     assert synapses <= chip["synapse_words"]
-    assert state + own <= chip["neuron_words"]
+    assert held.state + own <= chip["neuron_words"]
     assert max(axons, maps, memory) <= 16_000
 
 
@@ -134,26 +154,103 @@ def test_a_layer_is_cut_only_where_a_limit_is_passed(asked, chip):
         cores = placement.of_layer(i)
         if len(cores) == 1:
             continue
-        whole = layer.words(layer.channels, layer.positions, chip)
-        many = layer.neurons > chip["neurons_per_core"]
-        # Blocks count with a width of a power of two.
+        # Blocks count with a width of a power of two; what they send depends on the next layer.
         wide = 1 << (layer.width - 1).bit_length()
-        block = layer.words(layer.channels, wide * layer.height, chip)
-        many |= layer.channels * wide * layer.height > chip["neurons_per_core"]
-        assert many or not (whole.fits(chip) and block.fits(chip))
+        many = layer.channels * wide * layer.height > chip["neurons_per_core"]
+        most = 1 if i + 1 == len(asked) else len(placement.of_layer(i + 1))
+        block = layer.words(layer.channels, wide * layer.height, chip, most)
+        share = not layer.kernels and chip["compiler"] == 2024
+        full = share and block.synapses > chip["dense_synapse_words"]
+        assert many or full or not block.fits(chip)
         if not layer.kernels:
             sizes = {core.channels for core in cores[:-1]}
             assert len(sizes) == 1, "parts are equal but for the last"
 
 
 @pytest.mark.parametrize(
-    ("channels", "inputs", "cores"),
-    [(128, 784, [43, 43, 42]), (152, 64, [152]), (300, 300, [150, 150])],
+    ("channels", "inputs", "filled", "by_ratio"),
+    [
+        (128, 784, [50, 50, 28], [43, 43, 42]),
+        (152, 64, [152], [152]),
+        (300, 300, [133, 133, 34], [150, 150]),
+    ],
 )
-def test_a_dense_layer_is_cut_by_the_ratio_that_it_passes_a_limit_by(channels, inputs, cores):
-    """784 × 41 words are 2.01 times 16,000; 300 × 94 words 1.76 times."""
+def test_a_dense_layer_is_cut_as_each_compiler_cuts_it(channels, inputs, filled, by_ratio):
+    """To 12,800 words of synapses in 2024; by how often a limit is passed in 2022."""
     layer = Demand("a", "LIF", channels, inputs, inputs, 0, weight_bits=8, state_bits=64)
-    assert [core.channels for core in place((layer,), CHIP).cores] == cores
+    assert [core.channels for core in place((layer,), CHIP).cores] == filled
+    old = CHIP.with_figures(compiler=2022)
+    assert [core.channels for core in place((layer,), old).cores] == by_ratio
+    assert inputs * lists(filled[0], 20) <= 16_000
+    if len(filled) > 1:
+        assert inputs * lists(filled[0] + 1, 20) > 12_800
+
+
+def test_a_neuron_with_more_synapses_than_a_dense_core_is_filled_to_still_fits():
+    layer = Demand("a", "LIF", 3, 9_000, 15_000, 0, weight_bits=8, state_bits=64)
+    room = CHIP.with_figures(pool_words=40_000)
+    assert [core.channels for core in place((layer,), room).cores] == [1, 1, 1]
+
+
+def seen_by_hand(first, last, window, tiles, side):
+    """Tiles of a convolution with an output that has an input of first..last in its window."""
+    kernel, stride, pad = window.kernel[side], window.stride[side], window.padding[side]
+    return sum(
+        any(
+            first <= out * stride - pad + i <= last
+            for out in range(low, high)
+            for i in range(kernel)
+        )
+        for low, high in tiles
+    )
+
+
+@settings(hypothesis_settings, max_examples=40)
+@given(
+    st.integers(1, 60), st.integers(1, 60), st.integers(1, 4), st.integers(1, 3),
+    st.integers(0, 2), st.sampled_from([1, 8, 100]), st.sampled_from([16, 200]),
+)  # fmt: skip
+def test_axon_memory_counts_the_cores_that_see_a_pixel_of_the_block(
+    width, height, kernel, stride, pad, channels, limit
+):
+    """Worked out output by output, without the code under test."""
+    window = Window((kernel, kernel), (stride, stride), (pad, pad))
+    out = [(n + 2 * pad - kernel) // stride + 1 for n in (width, height)]
+    if min(out) < 1:
+        return
+    first = Demand(
+        "first", "LIF", 4, 1, 9, 0, weight_bits=8, state_bits=64, width=width, height=height,
+        window=Window(), to_kernels=True,
+    )  # fmt: skip
+    second = replace(
+        first, name="second", channels=channels, width=out[0], height=out[1], window=window,
+        to_kernels=False,
+    )  # fmt: skip
+    chip = CHIP.with_figures(neurons_per_core=limit)
+    try:
+        cores = place((first, second), chip, 1 << 14).cores
+    except DoesNotFit:
+        return
+    found = sorted(core.held.axon_mem for core in cores if core.layer == 0)
+    blocks = [one.block for one in cuts((first, second), chip)]
+    tiles = [
+        [
+            [(a, min(a + size, total)) for a in range(0, total, size)]
+            for total, size in ((one.height, block.height), (one.width, block.width))
+        ]
+        for one, block in zip((first, second), blocks, strict=True)
+    ]
+    depth = math.ceil(channels / blocks[1].channels)
+    expected = []
+    for low, high in tiles[0][0]:
+        for left, right in tiles[0][1]:
+            rows = max(1, seen_by_hand(low, high - 1, window, tiles[1][0], 0))
+            columns = max(1, seen_by_hand(left, right - 1, window, tiles[1][1], 1))
+            pixels = (high - low) * (right - left)
+            expected += [math.ceil(pixels * rows * columns * depth / 4)] * math.ceil(
+                4 / blocks[0].channels
+            )
+    assert found == sorted(expected)
 
 
 @settings(hypothesis_settings, max_examples=30)
@@ -264,9 +361,11 @@ def test_no_offered_set_asks_for_more_than_another(asked):
 
 def test_a_shared_table_is_held_by_every_core_that_uses_it(asked):
     rows = [core.held.te // 98 for core in place(asked, CHIP).cores]
-    assert rows == [32, 32, *[38] * 8, 0]
+    assert rows == [41, 23, *[41, 41, 41, 29] * 2, 0]
     in_pool = place(asked, CHIP.with_figures(te_in_state=0)).cores
-    assert [core.held.te // 98 for core in in_pool] == [64, 152, 76, 76, 0]
+    assert [core.held.te // 98 for core in in_pool] == [64, 152, 133, 19, 0]
+    # 133 rows, 152 lists of 42 words, 152 and 133 axons, 133 of state and a group; 134 pass 20,000.
+    assert in_pool[2].held.total == 133 * 98 + 152 * 42 + 152 + 133 + 133 + 1 == 19_837
     assert all(core.held.te_of_neurons == 0 for core in in_pool)
 
 
@@ -282,19 +381,25 @@ def test_a_neuron_with_too_many_inputs_is_refused(asked):
     assert 2 * 9_949 + 101 <= CHIP["pool_words"] < 2 * 9_950 + 101
 
 
-def test_a_large_image_is_cut_by_its_width_each_part_with_its_kernel(asked):
+@pytest.mark.parametrize(
+    ("compiler", "parts"),
+    [(2022, [8 * 25] * 5), (2024, [16 * 13] * 2 + [16 * 12] * 2 + [8 * 13, 8 * 12])],
+)
+def test_a_large_image_is_cut_each_part_with_its_kernel(compiler, parts, asked):
+    """By its width alone in 2022; in 2024 a block of 3,000 / 700, so 5, is also cut in height."""
     conv = replace(
-        asked[1], channels=3, width=40, height=25, kernels=True, weights=25, inputs=1, te=None
+        asked[1], channels=3, width=40, height=25, window=Window(), weights=25, inputs=1, te=None
     )
-    chip = CHIP.with_figures(neurons_per_core=700)
+    chip = CHIP.with_figures(neurons_per_core=700, compiler=compiler)
     cores = place((conv,), chip).cores
-    assert [(core.channels, core.positions) for core in cores] == [(3, 8 * 25)] * 5
+    assert [(core.channels, core.positions) for core in cores] == [(3, n) for n in parts]
     assert all(core.held.synapses == 25 for core in cores)
+    assert {core.held.state for core in cores} == {3 * parts[0]}, "a whole block on every core"
 
 
 def test_channels_are_halved_until_the_synapses_of_a_block_fit(asked):
     conv = replace(
-        asked[1], channels=512, width=14, height=14, kernels=True, weights=9 * 256,
+        asked[1], channels=512, width=14, height=14, window=Window((3, 3)), weights=9 * 256,
         weight_bits=5, te=None, to_kernels=True,
     )  # fmt: skip
     cores = place((conv,), CHIP).cores
