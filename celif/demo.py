@@ -74,7 +74,7 @@ def run(out: Path, *, quick: bool = False, seed: int = 0) -> DemoResult:
 
     say("[bold]2. Export[/] to 8-bit weights and TE")
     network = out / "digits.net"
-    exported = to_netx(net, network, calibration=task.train.x)
+    exported = to_netx(net, network, calibration=task.train.x, task=task)
     show_export(exported)
     done("export")
 

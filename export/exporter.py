@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 from torch import nn
@@ -22,11 +22,15 @@ from export.convert.fraction_bits import Given
 from export.convert.reading.from_blocks import read_blocks
 from export.convert.report import ExportReport, LayerReport
 from export.model.celif import CelifLayer
+from export.model.input_coding import TaskLabel
 from export.model.lif import LeakyLayer
 from export.model.network import FixedNetwork
 from export.netx.te import te_array
 from export.netx.write import write_layer, write_netx
 from export.qat.network import QuantizedNetwork
+
+if TYPE_CHECKING:
+    from training.tasks import Task
 
 
 def to_netx(
@@ -36,6 +40,7 @@ def to_netx(
     *,
     weight_bits: Bits = 8,
     te_bits: Bits = 8,
+    task: Task | TaskLabel | str | None = None,
     **formats: Any,
 ) -> ExportReport:
     """Export a network to a netx HDF5 file.
@@ -54,6 +59,9 @@ def to_netx(
         time); a DataLoader or a Dataset of such samples will do, too. Needed by a ``Network``;
         without it, blocks are taken to receive spikes, and
         fractional bits come from proof alone.
+    task
+        The task that the network was trained for, or its name. The file keeps it, and the commands
+        that read the file refuse samples of another task.
     weight_bits, te_bits, **formats
         Formats of the integers, see :class:`export.Formats`: bits of the mantissas for all layers
         or for each, ``per_channel`` exponents, the ``rule`` by which exponents are chosen, how TE
@@ -72,8 +80,14 @@ def to_netx(
             as_samples(calibration),
             Formats(weight_bits=weight_bits, te_bits=te_bits, **formats),
         )
+    if task is not None:
+        fixed = replace(fixed, task=_label(task))
     write_netx(fixed, path)
     return _report(fixed, floats, choices, Path(path))
+
+
+def _label(task: Task | TaskLabel | str) -> TaskLabel:
+    return TaskLabel(task) if isinstance(task, str) else TaskLabel(task.name, task.encoding)
 
 
 def _quantized(net: QuantizedNetwork) -> tuple[FloatNetwork, FixedNetwork, list[Choice | None]]:

@@ -64,8 +64,8 @@ CELLS = tuple(Cell(w, te, f) for w in WEIGHT_BITS for te in TE_BITS for f in FRA
 
 def count(fold: Fold, cell: Cell, tuned: QuantizedNetwork | None = None) -> Results:
     """Export a fold's network, or what became of it, run it in the twin, count its hits."""
-    forced = {} if cell.fraction_bits is None else {"fraction_bits": cell.fraction_bits}
-    bits = {"weight_bits": cell.weight_bits, "te_bits": cell.te_bits}
+    forced: Results = {} if cell.fraction_bits is None else {"fraction_bits": cell.fraction_bits}
+    bits: Results = {"weight_bits": cell.weight_bits, "te_bits": cell.te_bits}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "net.net"
         report = to_netx(tuned or fold.net, path, calibration=fold.train.x, **bits, **forced)

@@ -50,7 +50,7 @@ def compare(
 
     one, other = (inputs.open_model(path, network) for path in (first, second))
     if task is None and data is None and input is None:
-        task = next((model.task for model in (one, other) if model.task is not None), None)
+        task = next((model.task.name for model in (one, other) if model.task is not None), None)
     x, y = inputs.load(task, data, input, samples, labels)
     result = compare_models(one, other, x, y)
     show_comparison(result)

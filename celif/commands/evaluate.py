@@ -42,7 +42,7 @@ def evaluate(
 
     opened = [inputs.open_model(model, network) for model in models]
     if task is None:
-        task = next((model.task for model in opened if model.task is not None), None)
+        task = next((model.task.name for model in opened if model.task is not None), None)
     if task is None and data is None:
         raise ValueError(f"{models[0]}: expected --task or --data, as it does not name its task")
     loaded = load_task(task, data, labels)

@@ -55,9 +55,10 @@ def export(
     A checkpoint of celif finetune already has its formats and is exported in them.
     """
     from celif.inputs import user_tasks as own_data
-    from celif.inputs.samples import read_checkpoint
+    from celif.inputs.samples import Model, read_checkpoint, require_same_task, task_of
     from celif.views.export_table import show_export
     from export import QuantizedNetwork, to_netx
+    from export.model.input_coding import TaskLabel
 
     chosen = formats(
         weight_bits=weight_bits,
@@ -70,17 +71,21 @@ def export(
         fraction_bits=fraction_bits,
     )
     net, about = read_checkpoint(source, network)
+    label = TaskLabel(task) if task is not None else task_of(about)
     if isinstance(net, QuantizedNetwork):
         if chosen != formats(**DEFAULTS):
             raise ValueError(
                 f"{source}: expected no format options, because celif finetune has fixed the "
                 "formats, got some; leave them out"
             )
-        report = to_netx(net, output)
+        report = to_netx(net, output, task=label)
+    elif calibration is not None:
+        x = own_data.read_calibration(calibration)
+        report = to_netx(net, output, calibration=x, task=label, **chosen)
+        own_data.compare_calibration(report.encoding, label, data, labels)
     else:
-        x = own_data.calibration(
-            calibration, lambda: own_data.load_task(task or about.get("task"), data, labels)
-        )
-        report = to_netx(net, output, calibration=x, **chosen)
+        learnt = own_data.load_task(None if label is None else label.name, data, labels)
+        require_same_task(Model(str(source), task_of(about), net=net), learnt)
+        report = to_netx(net, output, calibration=learnt.train.x, task=learnt, **chosen)
     show_export(report)
     answer(report.to_dict(), as_json)

@@ -105,7 +105,9 @@ def run(
         adapter_steps=adapter_steps,
         profile=profile,
     )
-    x, y = inputs.load(task, data, input, samples, labels, read_netx(net))
+    fixed = read_netx(net)
+    x, y = inputs.load(task, data, input, samples, labels, fixed)
+    inputs.warn_of_inputs(fixed, x)
     with console.progress_bar("steps") as report, _interruptible():
         trace = run_lava(
             net,
@@ -125,7 +127,7 @@ def run(
     if profile is not None:
         from celif.views.chip.profile_table import show_profile
 
-        said["profile"] = show_profile(profile, read_netx(net), x)
+        said["profile"] = show_profile(profile, fixed, x)
     answer(said, as_json)
 
 

@@ -59,7 +59,7 @@ def sweep(
         check_picture(picture)
     net, about = read_checkpoint(source, network)
     learnt = own_data.load_task(task or about.get("task"), data, labels)
-    x = own_data.calibration(calibration, lambda: learnt)
+    x = learnt.train.x if calibration is None else own_data.read_calibration(calibration)
     grid = sweeping.Grid(
         sweeping.numbers(weight_bits, "--weight-bits"), sweeping.numbers(te_bits, "--te-bits")
     )

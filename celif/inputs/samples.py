@@ -11,6 +11,7 @@ from celif import console
 from celif.inputs.arrays import read_archive, read_labels, read_samples
 from celif.inputs.user_tasks import load_task, require_task, user_object
 from export import FixedNetwork, QuantizedNetwork, Trace, read_netx, simulate
+from export.model.input_coding import TaskLabel
 from export.model.trace import joined
 from training import Network, checkpoint
 from training.support.atomic import atomic_file
@@ -53,7 +54,8 @@ class Model(NamedTuple):
     """A checkpoint or a netx file, opened: one of ``net`` and ``fixed`` is not None."""
 
     path: str
-    task: str | None
+    task: TaskLabel | None
+    """The task that it was made for, if it says so."""
     net: nn.Module | None = None
     fixed: FixedNetwork | None = None
 
@@ -67,15 +69,23 @@ def open_model(path: Path, network: str | None = None) -> Model:
     if start == _HDF5 or path.suffix == ".net":
         return _opened(read_netx(path))
     net, about = read_checkpoint(path, network)
-    return Model(str(path), about.get("task"), net=net)
+    return Model(str(path), task_of(about), net=net)
+
+
+def task_of(about: dict[str, Any]) -> TaskLabel | None:
+    """Return the task that the record of a checkpoint names."""
+    return TaskLabel(about["task"], about.get("encoding") or "") if about.get("task") else None
 
 
 def _opened(fixed: FixedNetwork) -> Model:
-    return Model(fixed.path or "network", getattr(fixed, "task", None), fixed=fixed)
+    return Model(fixed.path or "network", fixed.task, fixed=fixed)
 
 
 def require_same_task(model: Model, task: Task) -> None:
-    """Refuse a task that is not the one that a model was made for."""
+    """Refuse a task that is not the one that a model was made for.
+
+    Names of a user's own do not decide: a file may be moved, and a function renamed.
+    """
     net = model.net.net if isinstance(model.net, QuantizedNetwork) else model.net
     if model.fixed is not None:
         shape = model.fixed.encoding.channels, model.fixed.steps
@@ -83,6 +93,8 @@ def require_same_task(model: Model, task: Task) -> None:
     elif isinstance(net, Network):
         shape = net.in_features, net.steps
         require_task(model.path, shape, net.config.classes, model.task, task)
+    if model.task is not None and model.task.name != task.name:
+        console.note(f"{model.path} was made for task {model.task.name}, this is {task.name}")
 
 
 def load(
@@ -98,7 +110,8 @@ def load(
     Parameters
     ----------
     task, data
-        Task whose test samples are taken, as :func:`celif.inputs.user_tasks.load_task` finds it.
+        Task whose test samples are taken, as :func:`celif.inputs.user_tasks.load_task` finds it;
+        by default the one that the file of ``fixed`` names.
     file
         In place of a task, a file of samples to be used as they are.
     count
@@ -112,6 +125,8 @@ def load(
         raise ValueError("samples: expected either --task or --data, or --input, got both")
     if file is not None:
         return _as_they_are(file, labels, count)
+    if task is None and fixed is not None and fixed.task is not None:
+        task = fixed.task.name
     if task is None and data is None:
         raise ValueError("samples: expected --task, --data or --input, got none of them")
     found = load_task(task, data, labels)
@@ -133,8 +148,21 @@ def _as_they_are(
     return x[:count], None if y is None else y[:count]
 
 
+def warn_of_inputs(fixed: FixedNetwork, x: np.ndarray) -> None:
+    """Warn of samples that do not look like those that a file was calibrated with.
+
+    Those that are clipped are the encoding's own to warn of.
+    """
+    code = fixed.encoding
+    if x.dtype.kind != "f" or code.clipped(x):
+        return
+    if (found := code.unlike(x)) is not None:
+        console.warn(f"inputs: {found}")
+
+
 def run_twin(fixed: FixedNetwork, x: np.ndarray, trace: bool = False) -> Trace:
     """:func:`export.simulate`, with a progress bar and a warning of saturations."""
+    warn_of_inputs(fixed, x)
     graded = fixed.encode(x)
     parts = []
     with console.progress_bar("samples") as report:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from celif import console
 from celif.inputs.arrays import read_archive, read_labels, read_samples
+from export.model.input_coding import Encoding, TaskLabel
 from training import tasks
 from training.tasks import Task
 
@@ -146,25 +148,50 @@ def user_object(name: str, option: str) -> Callable[..., Any]:
 
 
 def require_task(
-    model: str, shape: tuple[int, int], outputs: int, known: str | None, task: Task
+    model: str, shape: tuple[int, int], outputs: int, known: TaskLabel | None, task: Task
 ) -> None:
-    """Refuse a task that a model was not made for: other channels or steps, or too many classes."""
+    """Refuse a task that a model was not made for.
+
+    That is one of another name, where either is a task that celif knows; one whose samples were
+    made otherwise; or one with other channels, steps or classes. Of a user's own data a part may
+    lack the last classes.
+    """
+    ours = tasks.is_known(task.name)
+    remedy = "pass the task that the network was trained on"
+    if known is not None and known.name != task.name and (ours or tasks.is_known(known.name)):
+        raise ValueError(f"{model}: expected task {known.name}, got task {task.name}; {remedy}")
+    if known is not None and known.encoding and task.encoding not in ("", known.encoding):
+        raise ValueError(
+            f"{model}: expected samples of task {known}, got {task.name} ({task.encoding}); "
+            f"{remedy}"
+        )
     found = task.channels, task.steps
-    too_many = task.objective is tasks.CLASS and task.classes > outputs
-    if found == shape and not too_many:
+    wrong = task.classes != outputs if ours else task.classes > outputs
+    if found == shape and not (task.objective is tasks.CLASS and wrong):
         return
-    made_for = f"task {known}, " if known else ""
+    made_for = f"task {known.name}, " if known else ""
+    most = "" if ours else "at most "
     raise ValueError(
-        f"{model}: expected {made_for}samples of {shape[0]} channel(s) × {shape[1]} steps and at "
-        f"most {outputs} classes, got task {task.name} with {found[0]} × {found[1]} and "
-        f"{task.classes}; pass the task that the network was trained on"
+        f"{model}: expected {made_for}samples of {shape[0]} channel(s) × {shape[1]} steps and "
+        f"{most}{outputs} classes, got task {task.name} with {found[0]} × {found[1]} and "
+        f"{task.classes}; {remedy}"
     )
 
 
-def calibration(file: Path | None, task: Callable[[], Task]) -> Any:
-    """Return samples that calibrate an export: a file's, else the task's training samples."""
-    if file is None:
-        return task().train.x
+def read_calibration(file: Path) -> np.ndarray:
+    """Return the samples of a user's file that calibrate an export."""
     if file.suffix == ".npy":
         return read_samples(file, "--calibration").astype(np.float32)
     return read_archive(file, "--calibration")["x"].astype(np.float32)
+
+
+def compare_calibration(
+    encoding: Encoding, task: TaskLabel | None, data: Path | None, labels: Path | None
+) -> None:
+    """Warn if an export's calibration is not like the samples of its task, if these are at hand."""
+    name = None if task is None else task.name
+    if data is None and not (name == "digits" or (name is not None and Path(name).is_file())):
+        return
+    found = encoding.unlike(load_task(name, data, labels).train.x.numpy())
+    if found is not None:
+        console.warn(f"--calibration is not like the training samples of {name or data}: {found}")

@@ -123,7 +123,8 @@ def examine(fixed: FixedNetwork, source: Source, x: np.ndarray, graded: np.ndarr
 def quantise_again(source: Source, formats: FixedNetwork, x: np.ndarray) -> FixedNetwork:
     """The integers of ``source`` in the formats of a file."""
     if isinstance(source, QuantizedNetwork):
-        return replace(source.fixed(), digests=digests(source.floats()))
+        made = replace(source.fixed(), digests=digests(source.floats()))
+        return replace(made, task=formats.task)  # which is not the network's to know
     floats = _floats(source, formats, x)
     check_same_shape(floats, formats)
     encoding = replace(formats.encoding, permutation=floats.permutation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def describe(net: FixedNetwork) -> dict[str, Any]:
         "path": net.path,
         "steps": net.steps,
         "gap": net.gap,
+        "task": None if net.task is None else asdict(net.task),
         "checksum": stored_in(net.path) if net.path else None,
         "input": {
             "channels": code.channels,
@@ -88,6 +90,8 @@ def show(about: dict[str, Any]) -> None:
         f"input of {code['channels']} × {sign}{code['bits']} bits, unit {code['scale']:.6g}"
         + (", permuted" if code["permuted"] else "")
     )
+    if (task := about["task"]) is not None:
+        say(f"task {task['name']}" + (f": {task['encoding']}" if task["encoding"] else ""))
     kept = about["checksum"]
     say(f"checksum {kept[:16]}, verified" if kept else "no checksum: export it again for one")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))

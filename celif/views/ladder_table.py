@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from celif.console import fail, results, say, warn
-from celif.verification.alarms import most_changed
+from celif.verification.alarms import beyond_chance
 from celif.verification.file_check import COMPARED
 from celif.verification.gap import Gap
 from celif.verification.verify import Verification
@@ -138,7 +138,7 @@ def show_gap(gap: Gap) -> None:
         )
     results.print(table)
     changed = round((1 - gap.prediction_agreement) * gap.samples)
-    colour = "green" if changed <= most_changed(gap.samples) else "bold red"
+    colour = "bold red" if beyond_chance(changed, gap.samples) else "green"
     line = f"same prediction: [{colour}]{gap.prediction_agreement:.2%}[/]"
     if gap.accuracy_float is not None and gap.accuracy_fixed is not None:
         line += f"   accuracy: float {gap.accuracy_float:.2%}, fixed {gap.accuracy_fixed:.2%}"

@@ -2,8 +2,10 @@
 
 Each rule of :mod:`export.convert.exponents` proposes exponents for a TE table, for the weights of a
 layer, for the readout. The rule ``"best"`` starts with the least mean square everywhere and then
-tries the others, place by place: a proposal is taken if it brings the network's outputs on the
-calibration data nearer to the float ones. Fractional bits follow from
+tries the others, place by place: a proposal is taken if it clips less and brings the network's
+outputs on the calibration data nearer to the float ones. One that clips more than the mean square
+would is not considered: it moves single weights by as much as a threshold, and what the others
+gain by it changes no predictions (``docs/quantisation.md``). Fractional bits follow from
 :mod:`export.convert.fraction_bits`.
 """
 
@@ -75,7 +77,9 @@ def _improved(
         tried = [plan[place]]
         for rule in RULES:
             exps = by_rule[rule][place]
-            if any(np.array_equal(exps, other) for other in tried):
+            if np.any(exps > by_rule[FIRST][place]) or any(
+                np.array_equal(exps, other) for other in tried
+            ):
                 continue
             tried.append(exps)
             other = {**plan, place: exps}

@@ -10,6 +10,32 @@ import numpy as np
 from export import checks, loihi2
 from export.checks import ModelError
 
+CLIPPED = 0.01
+"""Share of input values that may lie beyond the largest graded spike."""
+
+LEAST_RANGE = 1 / 16
+"""Share of the input range that the largest samples should reach."""
+
+TEXT_MAX = 200
+"""Characters that a text in a file may have."""
+
+
+@dataclass(frozen=True)
+class TaskLabel:
+    """The task whose samples a network takes: its name, and how they were made, in words."""
+
+    name: str
+    encoding: str = ""
+
+    def __post_init__(self) -> None:
+        for field, text, least in (("name", self.name, 1), ("encoding", self.encoding, 0)):
+            if not (least <= len(text) <= TEXT_MAX and text.isprintable()):
+                expected = f"{least}..{TEXT_MAX} printable characters"
+                raise ModelError.about("task", field, expected, repr(text[:TEXT_MAX]))
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.encoding})" if self.encoding else self.name
+
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
@@ -45,6 +71,29 @@ class Encoding:
     def message_bits(self) -> int:
         """Lava's ``num_message_bits``: 0 for plain spikes, which any nonzero value is."""
         return 0 if self.range == (0, 1) else self.bits
+
+    def clipped(self, x: np.ndarray) -> float:
+        """Share of the float values that :meth:`encode` would clip."""
+        low, high = self.range
+        scaled = np.rint(x / self.scale)
+        return float(((scaled < low) | (scaled > high)).mean())
+
+    def unlike(self, x: np.ndarray) -> str | None:
+        """Return how float samples differ from those that calibrated the encoding, or None."""
+        low, high = (bound * self.scale for bound in self.range)
+        largest = float(np.abs(x).max())
+        if largest == 0:
+            return "every sample is zero; check how the samples were read"
+        between = (
+            f"they reach from {float(x.min()):.4g} to {float(x.max()):.4g}, the file was "
+            f"calibrated for {low:.4g} to {high:.4g}; export with calibration samples that are "
+            "scaled like these"
+        )
+        if (share := self.clipped(x)) > CLIPPED:
+            return f"{share:.1%} of the input values are clipped: {between}"
+        if largest < LEAST_RANGE * high:
+            return f"the samples use {largest / high:.2%} of the input range: {between}"
+        return None
 
     def _warn_of_clipped(self, scaled: np.ndarray) -> None:
         """Warn once, with their share, about values that the calibrated range cuts off."""

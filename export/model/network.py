@@ -16,7 +16,7 @@ from export import checks, loihi2
 from export.checks import ModelError
 from export.model.alif import AlifLayer
 from export.model.celif import CelifLayer
-from export.model.input_coding import Encoding
+from export.model.input_coding import Encoding, TaskLabel
 from export.model.layer import Layer, SpikingLayer
 from export.model.lif import LifLayer
 from export.model.readout import ReadoutLayer
@@ -62,6 +62,8 @@ class FixedNetwork(Summarised):
     encoding: Encoding
     digests: dict[str, str]
     path: str = ""
+    task: TaskLabel | None = None
+    """The task whose samples the network was trained for, where the file says so."""
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -99,6 +101,8 @@ class FixedNetwork(Summarised):
         sign = "±" if code.signed else ""
         title = f"{self.path or 'FixedNetwork'}: {len(self.layers)} layers, {self.steps} steps"
         footer = f"input: {code.channels} × {sign}{code.bits} bits, unit {code.scale:.6g}"
+        if self.task is not None:
+            footer += f"; task {self.task}"
         return Summary(title, ("layer", "type", "shape", "weights", "F"), rows, footer)
 
     __repr__ = Summarised.__str__

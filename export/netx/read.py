@@ -8,7 +8,7 @@ from dataclasses import replace
 import h5py
 
 from export.model.celif import CelifLayer
-from export.model.input_coding import Encoding
+from export.model.input_coding import Encoding, TaskLabel
 from export.model.network import KINDS, FixedNetwork, Layer, ReadoutLayer, needed_gap
 from export.netx import checksum, screen
 from export.netx.fields import read_fields
@@ -77,7 +77,15 @@ class _Reader(Values):
             encoding=self.encoding(),
             digests={name: self.digest(name) for name in self.sources()},
             path=self.path,
+            task=self.task(),
         )
+
+    def task(self) -> TaskLabel | None:
+        """The task that the file was made for, if it says so."""
+        if "celif/task" not in self.f:
+            return None
+        words = self.text("celif/task/encoding") if "celif/task/encoding" in self.f else ""
+        return self.checked(TaskLabel, name=self.text("celif/task/name"), encoding=words)
 
     def loose_blocks(self) -> FixedNetwork:
         """Blocks that wrote themselves: their input is spikes, their place in time their order."""

@@ -40,7 +40,12 @@ class Values:
         try:
             return make(**fields)
         except ModelError as error:
-            known = {"network": "celif", "input": "celif/input", **self.groups}
+            known = {
+                "network": "celif",
+                "input": "celif/input",
+                "task": "celif/task",
+                **self.groups,
+            }
             owner = known.get(error.owner, error.owner.replace(" ", "/"))
             place = f"{owner}/{_place(make, error.field)}" if owner else ""
             found = error.found or str(error)

@@ -57,6 +57,10 @@ def _write_celif_group(group: h5py.Group, network: FixedNetwork) -> None:
     group["input/scale"], group["input/signed"] = float(code.scale), code.signed
     order = np.zeros(0) if code.permutation is None else code.permutation
     group["input/permutation"] = order.astype(np.int64)
+    if network.task is not None:
+        group["task/name"] = np.bytes_(network.task.name.encode())
+        if network.task.encoding:
+            group["task/encoding"] = np.bytes_(network.task.encoding.encode())
     for name, digest in sorted(network.digests.items()):
         group[f"source/{name}"] = np.bytes_(digest)
 

@@ -202,7 +202,8 @@ def cosine_network() -> FixedNetwork:
     net = random_network(
         np.random.default_rng(0), (4, 3), 9, te_form="cosine", te_bits=7, per_channel=True
     )
-    return replace(net, digests={"te.omega": "2" * 64})
+    task = TaskLabel("digits", "8 × 8, a pixel a step")
+    return replace(net, digests={"te.omega": "2" * 64}, task=task)
 
 
 def rich_network() -> FixedNetwork:

@@ -31,6 +31,7 @@ __all__ = [
     "from_arrays",
     "from_dataset",
     "from_tonic",
+    "is_known",
     "load",
     "mnist",
     "require_classes",
@@ -42,6 +43,13 @@ NAMES = ("digits", "seq-mnist", "ps-mnist", "adding-T", "copy-T", "shd", "ssc", 
 """What :func:`load` knows; T stands for a length, NAME for a data set of tonic's."""
 
 _OF_ANY_LENGTH: dict[str, Callable[[int], Task]] = {"adding": adding, "copy": copy_memory}
+_GENERATED = re.compile(r"(adding|copy)-(\d{1,6})")
+
+
+def is_known(name: str) -> bool:
+    """Whether :func:`load` knows a task of this name, so that the name says which data it has."""
+    listed = name in NAMES and "-T" not in name
+    return listed or name.startswith("tonic-") or _GENERATED.fullmatch(name) is not None
 
 
 def load(name: str, data: str | Path | None = None) -> Task:
@@ -68,7 +76,7 @@ def load(name: str, data: str | Path | None = None) -> Task:
         if name.startswith("tonic-"):
             return from_tonic(name.partition("-")[2], data)
         return shd(data) if name == "shd" else ssc(data)
-    made = re.fullmatch(r"(adding|copy)-(\d{1,6})", name)
+    made = _GENERATED.fullmatch(name)
     if made is None:
         raise ValueError(f"task: expected one of {', '.join(NAMES)}, got {name!r}")
     return _OF_ANY_LENGTH[made[1]](int(made[2]))

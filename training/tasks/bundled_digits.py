@@ -22,4 +22,12 @@ def digits() -> Task:
     test, validation, train = (
         split(x[part], y[part]) for part in (slice(360), slice(360, 504), slice(504, None))
     )
-    return Task("digits", train, validation, test, classes=10, image=(8, 8))
+    return Task(
+        "digits",
+        train,
+        validation,
+        test,
+        classes=10,
+        image=(8, 8),
+        encoding="8 × 8, a pixel a step",
+    )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,15 @@ def _task(
         arrays.append((x, labels))
     train, test, *validation = arrays
     task = from_arrays(name, *train, test=test, classes=classes, seed=seed)
+    task = replace(task, encoding=_in_words(steps, seconds, pool))
     if not validation:
         return task
     whole = split(*train, name=name)
-    return Task(name, whole, split(*validation[0], name=name), task.test, classes=classes)
+    return replace(task, train=whole, validation=split(*validation[0], name=name))
+
+
+def _in_words(steps: int, seconds: float, pool: int) -> str:
+    return f"{steps} bins of {1000 * seconds / steps:g} ms, {pool} neighbouring channels in one"
 
 
 def from_tonic(
@@ -188,7 +194,8 @@ def from_tonic(
         )
         arrays.append((x, labels))
     (x, y), test = arrays
-    return from_arrays(f"tonic-{name}", x, y, test=test)
+    task = from_arrays(f"tonic-{name}", x, y, test=test)
+    return replace(task, encoding=_in_words(steps, seconds, pool))
 
 
 def _addressed(items: Any, width: int, height: int) -> Iterator[Event]:

@@ -52,6 +52,7 @@ def mnist(data: str | Path, permuted: bool, seed: int = PERMUTATION_SEED) -> Tas
         classes=10,
         permutation=order if permuted else None,
         image=(SIDE, SIDE),
+        encoding=f"{SIDE} × {SIDE}, a pixel a step" + (", permuted" if permuted else ""),
     )
 
 

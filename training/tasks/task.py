@@ -124,6 +124,8 @@ class Task:
     permutation: tuple[int, ...] | None = None
     objective: Objective = CLASS
     image: tuple[int, int] | None = None
+    encoding: str = ""
+    """How a recording became channels and steps, in words; empty if the samples came that way."""
 
     @property
     def channels(self) -> int:

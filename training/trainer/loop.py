@@ -141,10 +141,11 @@ class Trainer(Generic[Net]):
         return True
 
     def about(self) -> dict[str, Any]:
-        """Return what makes a run that run: network, task, recipe, processes, origin."""
+        """Return what makes a run that run: network, task, encoding, recipe, processes, origin."""
         return {
             "network": checkpoint.plain_config(self.net),
             "task": self.task.name,
+            "encoding": self.task.encoding,
             "recipe": asdict(self.recipe),
             "processes": self.group.size,
             "origin": self.origin,

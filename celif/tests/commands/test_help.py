@@ -20,6 +20,8 @@ HEAVY = ("torch", "numba", "h5py", "lava", "matplotlib", "sklearn", "scipy", "ex
 @pytest.fixture(autouse=True)
 def _columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    # typer reads TERMINAL_WIDTH once, when its help is first imported, and keeps to it.
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", None)
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)

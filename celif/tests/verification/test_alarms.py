@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from celif.verification.alarms import alarms, input_alarm
+from celif.verification.alarms import SIGNIFICANCE, alarms, chance, input_alarm
 from celif.verification.gap import Gap, LayerGap
 from export.model.input_coding import Encoding
 
@@ -68,13 +68,25 @@ def test_no_alarm_within_the_limits(changes: dict[str, float]) -> None:
 
 
 def test_changed_predictions_are_counted() -> None:
-    (alarm,) = alarms(gap(agreement=0.975))
+    (alarm,) = alarms(gap(agreement=0.97))
     assert alarm.layer is None
-    assert "5 of 200 samples" in str(alarm)
+    assert "6 of 200 samples" in str(alarm)
 
 
 def test_a_few_changed_predictions_are_chance() -> None:
-    assert alarms(gap(agreement=0.98)) == (), "4 of 200, where 2 and chance are allowed"
+    assert alarms(gap(agreement=0.975)) == (), "5 of 200 happen to a network at the limit"
+
+
+@pytest.mark.parametrize(
+    ("samples", "least"), [(1, 1), (4, 1), (6, 2), (200, 6), (360, 8), (10_000, 118)], ids=str
+)
+def test_limit_of_changed_predictions_is_that_of_the_binomial_test(
+    samples: int, least: int
+) -> None:
+    """The least number whose chance is 5 % or below, by scipy's distribution."""
+    stats = pytest.importorskip("scipy.stats")
+    assert chance(least, samples) == pytest.approx(stats.binom.sf(least - 1, samples, 0.01))
+    assert chance(least, samples) <= SIGNIFICANCE < chance(least - 1, samples)
 
 
 @pytest.mark.parametrize(

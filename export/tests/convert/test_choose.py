@@ -98,8 +98,12 @@ def test_forced_fraction_bits_are_taken_and_judged(rng):
 
 @pytest.fixture
 def network() -> Network:
+    return outlying_network(3)
+
+
+def outlying_network(seed: int) -> Network:
     """A network whose weights have outliers, so that the rules differ."""
-    torch.manual_seed(3)
+    torch.manual_seed(seed)
     net = Network(2, (20, 16), 4, 24).eval()
     with torch.no_grad():
         for layer in net.layers:
@@ -123,6 +127,19 @@ def test_best_rule_is_no_worse_than_where_it_starts_from(network, per_channel):
     assert errors["best"] <= errors["mse"]
     assert errors["best"] < errors["max"]
     assert len({round(e, 9) for e in errors.values()}) > 2, "the rules should differ here"
+
+
+def test_best_rule_never_clips_more_than_the_mean_square():
+    """Here the percentile, which clips the largest weights, has the nearer outputs at 8 bits."""
+    net = outlying_network(0)
+    x = torch.rand(16, 2, 24, generator=torch.Generator().manual_seed(0))
+    errors, exps = {}, {}
+    for rule in RULES:
+        errors[rule], fixed = output_error(net, x, rule=rule)
+        exps[rule] = [e for layer in fixed.layers for e in (layer.weight_exp, layer.te_exp)]
+    assert errors["percentile"] < errors["mse"]
+    assert all(a > b for a, b in zip(exps["percentile"], exps["mse"], strict=True))
+    assert all(a <= b for a, b in zip(exps["best"], exps["mse"], strict=True))
 
 
 def test_measured_float_outputs_are_the_networks(network):
