@@ -199,6 +199,8 @@ def test_network_is_not_judged_by_the_samples_of_another_task(
             ending = end_of(command, model, "--task", "digits")
             assert ending.code == 2
             # The file is of a time when files did not name their task.
-            wanted = "samples of 1 channel(s) × 784 steps and 10 classes, got task digits with 1 × 64"
+            wanted = (
+                "samples of 1 channel(s) × 784 steps and 10 classes, got task digits with 1 × 64"
+            )
             known = "expected task seq-mnist, got task digits"
             assert (wanted if model.suffix == ".net" else known) in ending.error

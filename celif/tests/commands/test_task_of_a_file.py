@@ -41,7 +41,7 @@ def test_commands_take_the_samples_of_the_files_own_task(run_folder: Path) -> No
 def test_another_task_is_an_error_that_names_both(
     command: str, run_folder: Path, tmp_path: Path, end_of: Any
 ) -> None:
-    """Of the same shape: nothing but the name tells them apart."""
+    """The two have the same shape, so that the name alone tells them apart."""
     path = renamed(run_folder, tmp_path / "net.net", TaskLabel("seq-mnist"))
     ending = end_of(command, path, "--task", "digits")
     assert ending.code == 2
