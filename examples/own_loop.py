@@ -33,7 +33,7 @@ def main(epochs: int = 10, path: str = "own-loop.net") -> celif.Verification:
         net.eval()
         with torch.no_grad():
             hits = (net(task.validation.x).argmax(1) == task.validation.y).float().mean()
-        print(f"epoch {epoch + 1}: loss {float(loss):.3f}, validation {float(hits):.1%}")
+        print(f"epoch {epoch + 1}: loss {loss.item():.3f}, validation {hits.item():.1%}")
 
     celif.to_netx(net, path, calibration=task.train.x)
     result = celif.verify(path, net, task.test.x, task.test.y, targets=("torch", "twin"))

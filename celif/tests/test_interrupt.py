@@ -18,7 +18,8 @@ from hw_tests.networks.random_nets import random_network
 def test_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     write_netx(random_network(rng, (4,), 100), tmp_path / "net.net")
-    np.save(tmp_path / "x.npy", rng.integers(0, 16, (400, 2, 100)))  # minutes of steps
+    many = rng.integers(0, 16, (20_000, 2, 100), np.uint8)  # minutes of steps
+    np.save(tmp_path / "x.npy", many)
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     home = Path(celif.__file__).parent.parent
@@ -27,7 +28,8 @@ def test_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path: Path) -> Non
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from celif.cli import main; main()"
     )
-    command = [sys.executable, "-c", code, "run", "net.net", "--input", "x.npy", "--samples", "400"]
+    command = [sys.executable, "-c", code, "run", "net.net", "--input", "x.npy"]
+    command += ["--samples", str(len(many))]
     process = psutil.Popen(
         command,
         cwd=tmp_path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tarfile
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -98,7 +99,9 @@ def attacks(folder: Path, content: dict) -> dict[str, Path]:
     torch.save(evil, files["torch"])
     with tarfile.open(files["tar"], "w") as tar:
         tar.add(files["pickle"], "pickle")
-    torch.jit.script(Writes()).save(str(files["script"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # later versions of torch warn of it
+        torch.jit.script(Writes()).save(str(files["script"]))
     torch.save(content, folder / "good.pt")
     good = (folder / "good.pt").read_bytes()
     files["polyglot"].write_bytes(pickle.dumps(Attack(victim)) + good)

@@ -50,7 +50,7 @@ def test_surface_has_the_loss_in_its_middle_and_leaves_the_network_as_it_is() ->
     net, x, y = nn.Linear(5, 3), torch.rand(7, 5), torch.randint(0, 3, (7,))
     before = [p.clone() for p in net.parameters()]
     losses = landscape.surface(net, x, y, points=3)
-    assert losses[1, 1] == pytest.approx(float(nn.functional.cross_entropy(net(x), y)))
+    assert losses[1, 1] == pytest.approx(nn.functional.cross_entropy(net(x), y).item())
     assert len(np.unique(losses)) == 9
     assert all(torch.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
 
