@@ -9,7 +9,7 @@ import numpy as np
 
 from export.fit.chip import Chip
 from export.fit.demand import Demand, demands
-from export.fit.energy import Estimate, count, estimate, neurobench
+from export.fit.energy import Estimate, count, estimate, installed, library, neurobench
 from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, Placement, Shortage, place
 from export.fit.remedies import Remedy, remedies
@@ -33,7 +33,7 @@ class Fit:
     remedies: tuple[Remedy, ...]
     estimate: Estimate | None = None
     metrics: dict[str, Any] | None = None
-    """NeuroBench's, if there were samples."""
+    """NeuroBench's, if there were samples; ``by`` says whether its library counted them."""
 
     @property
     def fits(self) -> bool:
@@ -92,5 +92,5 @@ def fit(net: FixedNetwork, chip: Chip = CHIP, chips: int = 1, x: np.ndarray | No
     if x is not None:
         trace = simulate(net, x, trace=True)
         energy = estimate(net, placement, count(net, x, trace), x.shape[2])
-        metrics = neurobench(net, x, trace)
+        metrics = (library if installed() else neurobench)(net, x, trace)
     return Fit(chip, chips, layers, placement, (), (), energy, metrics)

@@ -57,7 +57,8 @@ def _costs(result: Fit) -> Iterable[tuple[str, str]]:
 def _metrics(result: Fit) -> Iterable[tuple[str, str]]:
     if (found := result.metrics) is None:
         return
-    yield "NeuroBench: footprint, bytes", f"{found['footprint']:,}"
+    by = "its definitions" if found["by"] == "celif" else found["by"]
+    yield f"NeuroBench ({by}): footprint, bytes", f"{found['footprint']:,}"
     yield "connection sparsity", f"{found['connection_sparsity']:.1%}"
     yield "activation sparsity", f"{found['activation_sparsity']:.1%}"
     for name, count in found["synaptic_operations"].items():

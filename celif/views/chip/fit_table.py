@@ -146,10 +146,14 @@ def _span(ends: tuple[float, float]) -> str:
     return f"{low} to {high}"
 
 
+def _counted(by: str) -> str:
+    return "By NeuroBench's definitions" if by == "celif" else f"By NeuroBench's library ({by})"
+
+
 def _show_metrics(metrics: Mapping[str, Any]) -> None:
     operations = metrics["synaptic_operations"]
     prose(
-        f"By NeuroBench's definitions: footprint {metrics['footprint']:,} bytes, connection "
+        f"{_counted(metrics['by'])}: footprint {metrics['footprint']:,} bytes, connection "
         f"sparsity "
         f"{metrics['connection_sparsity']:.1%}, activation sparsity "
         f"{metrics['activation_sparsity']:.1%}, synaptic operations a sample "

@@ -3,6 +3,7 @@
 from export.fit.energy.counting import Activity, count, fan_out
 from export.fit.energy.estimate import ADD_PJ, MULTIPLY_PJ, Estimate, estimate
 from export.fit.energy.neurobench import neurobench
+from export.fit.energy.neurobench_library import installed, library
 
 __all__ = [
     "ADD_PJ",
@@ -12,5 +13,7 @@ __all__ = [
     "count",
     "estimate",
     "fan_out",
+    "installed",
+    "library",
     "neurobench",
 ]

@@ -1,7 +1,8 @@
 """NeuroBench's metrics of an integer network, by the definitions of its library (2.3).
 
-The library hooks into float modules of torch, which an integer network does not have, so its
-definitions are applied to the network and its trace instead:
+The library hooks into modules of torch, which an integer network does not have, so its definitions
+are applied to the network and its trace here. Where the library is installed, it counts itself
+(:mod:`export.fit.energy.neurobench_library`), and a test holds these definitions to its numbers:
 
 footprint
     Bytes of all parameters as they are stored, in whole bytes each.
@@ -13,7 +14,8 @@ synaptic_operations
     For each sample, operations at weights that are not 0 with inputs that are not 0: accumulations
     where all inputs are −1, 0 or 1, else multiply-accumulations; and ``Dense``, all of them.
 membrane_updates
-    For each sample, how often V changes in a step; the first step counts for every neuron.
+    For each sample, how often V differs from that of the step before; the first step counts for
+    every neuron. A reset counts with the step that follows it, as V is taken before.
 """
 
 from __future__ import annotations
@@ -29,13 +31,14 @@ from export.model.network import CelifLayer, FixedNetwork
 from export.model.trace import Trace
 
 
-def _weights(layer: Layer) -> list[np.ndarray]:
+def weights_of(layer: Layer) -> list[np.ndarray]:
+    """A layer's matrices or kernels of weights."""
     return [layer.weight] if layer.weight_rec is None else [layer.weight, layer.weight_rec]
 
 
-def _bytes(layer: Layer) -> int:
+def stored_bytes(layer: Layer) -> int:
     """Bytes of a layer's parameters."""
-    stored = sum(weight.size for weight in _weights(layer))
+    stored = sum(weight.size for weight in weights_of(layer))
     bias = getattr(layer, "bias_mant", getattr(layer, "bias", np.zeros(0)))
     stored += 2 * np.size(bias)
     if isinstance(layer, CelifLayer):
@@ -48,7 +51,7 @@ def neurobench(net: FixedNetwork, x: np.ndarray, trace: Trace) -> dict[str, Any]
     """The metrics of a network on samples ``x`` (batch, channel, time), by NeuroBench's names."""
     if trace.spikes is None or trace.v is None:
         raise ValueError("trace: expected spikes and v, got none; run with trace=True")
-    weights = [w for layer in net.all_layers for w in _weights(layer)]
+    weights = [w for layer in net.all_layers for w in weights_of(layer)]
     graded = net.encode(x)
     batch, steps = graded.shape[0], graded.shape[2]
     arriving = graded.transpose(0, 2, 1)
@@ -65,21 +68,22 @@ def neurobench(net: FixedNetwork, x: np.ndarray, trace: Trace) -> dict[str, Any]
         spikes = trace.spikes[i]
         if layer.weight_rec is not None:
             reached = np.count_nonzero(layer.weight_rec, axis=0)
-            operations["Effective_ACs"] += float(np.count_nonzero(spikes, axis=(0, 2)) @ reached)
+            before = np.count_nonzero(spikes[:, :, :-1], axis=(0, 2))  # nobody sees the last
+            operations["Effective_ACs"] += float(before @ reached)
             operations["Dense"] += float(batch * steps * layer.weight_rec.size)
         silent += spikes.size - int(np.count_nonzero(spikes))
         outputs += spikes.size
         if (v := trace.v[i]) is not None:
-            # What a spike leaves of V is what the next step starts from.
-            kept = v[:, :, :-1] * (spikes[:, :, :-1] == 0)
-            updates += batch * layer.neurons + int(np.count_nonzero(v[:, :, 1:] != kept))
+            changed = v[:, :, 1:] != v[:, :, :-1]
+            updates += batch * layer.neurons + int(np.count_nonzero(changed))
         rows = np.ascontiguousarray(spikes.transpose(0, 2, 1))
         arriving = geometry.delayed(rows, layer.output_delay)
     zeros = sum(int((w == 0).sum()) for w in weights)
     return {
-        "footprint": sum(map(_bytes, net.all_layers)),
+        "footprint": sum(map(stored_bytes, net.all_layers)),
         "connection_sparsity": round(zeros / sum(w.size for w in weights), 4),
         "activation_sparsity": silent / outputs,
         "synaptic_operations": {name: n / batch for name, n in operations.items()},
         "membrane_updates": updates / batch,
+        "by": "celif",
     }
