@@ -26,8 +26,11 @@ from lava.magma.core.process.variable import Var
 from lava.magma.core.resources import CPU
 from lava.magma.core.run_conditions import RunSteps
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
+from lava.proc.lif.models import PyLifResetModelBitAcc
+from lava.proc.lif.process import LIFReset
 from lava.utils import loihi as lava_loihi
 
+from export.loihi2 import REFRACTORY_COUNT
 from hw_tests.tests import embedded_io, nc_standin
 from hw_tests.tests.embedded_io import spike
 from hw_tests.tests.loihi_calls import FOLDER, folder, note
@@ -72,6 +75,8 @@ class StateProbe(NxSdkCallbackFx):
 
 
 BOARD = "a board"
+SHOWN_AFTER_SPIKE = "CELIF_STANDIN_V_AFTER_SPIKE"
+"""What V of a stock LIF shows after a spike, if not a chip's refractory count."""
 
 
 class _Profiler:
@@ -125,6 +130,24 @@ class ChipCELIF(PyCELIFModelFixed):
         for name in ("v", "theta", "s"):
             with _series(self.model_id, name).open("ab") as f:
                 f.write(np.asarray(getattr(self, name), np.int64).tobytes())
+
+
+@implements(proc=LIFReset, protocol=LoihiProtocol)
+@requires(CPU)
+@tag("standin", "fixed_pt")
+class ChipLIFReset(PyLifResetModelBitAcc):
+    """Lava's fixed-point LIF with the V that a chip shows: after a spike, its refractory count."""
+
+    def __init__(self, proc_params: Any):
+        super().__init__(proc_params)
+        self.count = int(os.environ.get(SHOWN_AFTER_SPIKE, REFRACTORY_COUNT))
+
+    def reset_voltage(self, spike_vector: np.ndarray) -> None:
+        """Reset, and write down what a state probe would read."""
+        super().reset_voltage(spike_vector)
+        shown = np.where(spike_vector, self.count, self.v)
+        with _series(self.model_id, "v").open("ab") as f:
+            f.write(np.asarray(shown, np.int64).tobytes())
 
 
 def _module(name: str, **contents: Any) -> ModuleType:
@@ -194,6 +217,8 @@ def _compile_on_chip_models(patch: pytest.MonkeyPatch) -> None:
 
     def walked(self: Any, process: AbstractProcess, proc_models: list[type]) -> type:
         model = select(self, process, proc_models)
+        if isinstance(process, LIFReset):
+            return ChipLIFReset
         if not issubclass(model, nc_standin.AbstractNcProcessModel):
             return model
         net = nc_standin.walk(model, process)

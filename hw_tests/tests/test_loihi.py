@@ -22,6 +22,7 @@ from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.networks.kinds import Kind
 from hw_tests.networks.random_nets import random_network
 from hw_tests.networks.random_stacks import LayerSpec
+from hw_tests.recorded import shown_by_chip
 from hw_tests.tests import loihi_standin
 from hw_tests.tests.embedded_io.spike import INTO_STEPS
 from hw_tests.tests.loihi_calls import calls
@@ -110,11 +111,9 @@ def test_hybrid_run_equals_twin_without_an_on_chip_model(net: FixedNetwork, x: n
     assert calls("StateProbe", "ChipCELIF") == []
 
 
-@pytest.mark.parametrize("hybrid", [False, True], ids=["chip", "hybrid"])
-@pytest.mark.usefixtures("with_model")
-def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
-    rng: np.random.Generator, hybrid: bool
-) -> None:
+@pytest.fixture
+def stock_net(rng: np.random.Generator) -> FixedNetwork:
+    """A layer of Lava's stock LIF, which has an on-chip model, and a CE-LIF layer behind it."""
     ours = random_network(rng, (5,), 6, channels=6)
     stock = CubaLayer(
         name="layer 0",
@@ -128,13 +127,54 @@ def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
     )
     layers = (stock, replace(ours.layers[0], name="layer 1", lag=2))
     encoding = replace(ours.encoding, channels=2)
-    net = replace(ours, layers=layers, readout=None, encoding=encoding)
-    x = rng.integers(0, 16, (3, 2, 6))
-    assert_same_trace(
-        simulate(net, x, trace=True), run(net, x, target=replace(SLURM, hybrid=hybrid))
-    )
-    assert_alive(net, x)
+    return replace(ours, layers=layers, readout=None, encoding=encoding)
+
+
+@pytest.mark.parametrize("hybrid", [False, True], ids=["chip", "hybrid"])
+@pytest.mark.usefixtures("with_model")
+def test_stock_layers_stay_on_the_chip_with_periods_of_a_power_of_two(
+    stock_net: FixedNetwork, x: np.ndarray, hybrid: bool
+) -> None:
+    found = run(stock_net, x, target=replace(SLURM, hybrid=hybrid))
+    expected = simulate(stock_net, x, trace=True)
+    assert_same_trace(shown_by_chip(stock_net, expected), found)
+    assert found.v is not None
+    assert found.v[0] is not None, "V of a stock LIF is read"
+    assert expected.spikes is not None
+    assert (found.v[0][expected.spikes[0] != 0] == 128).all()
+    assert_alive(stock_net, x)
     assert calls("run")[0][1] == 3 * 8 + 2
+    # Its V by a state probe, as public code reads stock neurons; its spikes by an adapter.
+    of_stock = [call for call in calls("StateProbe") if "layer 1" not in call[1]]
+    assert [call[2] for call in of_stock] == ["v"]
+    assert len(calls("StateProbe")) == (1 if hybrid else 3)
+
+
+@pytest.mark.usefixtures("with_model")
+def test_v_of_stock_layers_is_read_only_if_it_is_asked_for(
+    stock_net: FixedNetwork, x: np.ndarray
+) -> None:
+    found = run(stock_net, x, target=SLURM, probe=("s",))
+    assert found.v is None or found.v == [None, None]
+    assert not any(call[2] == "v" for call in calls("StateProbe"))
+
+
+@pytest.mark.usefixtures("with_model")
+def test_rung_4_compares_v_of_stock_layers_with_the_refractory_rule(
+    stock_net: FixedNetwork, x: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rung_4(refractory: bool) -> ladder.Result:
+        results = ladder.climb(stock_net, x, ["loihi2"], Loihi(board="og-02"), refractory)
+        return next(result for result in results if result.rung == ladder.CHIP)
+
+    equal = rung_4(True)
+    assert equal.verdict == "equal"
+    # V and S of both layers, Θ of the second, and five counts, of 3 samples.
+    assert equal.values == 3 * (6 * (2 * 6 + 3 * 5) + 5)
+    assert (rung_4(False).verdict, rung_4(False).first.variable) == ("DIFFERS", "v")
+    monkeypatch.setenv(loihi_standin.SHOWN_AFTER_SPIKE, "0")
+    assert rung_4(True).verdict == "DIFFERS"
+    assert rung_4(False).verdict == "equal"
 
 
 @pytest.mark.usefixtures("with_model")

@@ -7,8 +7,10 @@
     host:                                        └─ readout, or recorder of the last spikes
 
 The readout stays on the host: its sums have 32 bits, and it has no on-chip model. V, Θ and S of
-the layers on the chip come back through state probes. In the hybrid mode every CELIF is on the
-host, see :mod:`lava_procs.processes.hosted.process`.
+the layers on the chip come back through state probes; of stock LIF layers V alone, as the chip
+shows it after the step (0, or after a spike its refractory count), and their spikes through an
+adapter. In the hybrid mode every CELIF is on the host, see
+:mod:`lava_procs.processes.hosted.process`.
 
 The calls are those of Lava's and lava-dl's public code (netx tests on the chip, GradedVec
 networks, PilotNet's run configuration). None of it has met a chip: the tests walk it with a
@@ -119,9 +121,8 @@ class ChipSession(Session):
         )
 
     def shows(self, layer: SpikingLayer, variable: str) -> bool:
-        """Whether a layer's variable is traced; stock neurons show their spikes only."""
-        ours = isinstance(layer, LeakyLayer)
-        return variable == "s" or (ours and super().shows(layer, variable))
+        """Whether a layer's variable is traced."""
+        return variable == "s" or super().shows(layer, variable)
 
     def simulate(self) -> None:
         """Build, place, run and stop the network, in the worker."""
@@ -136,7 +137,7 @@ class ChipSession(Session):
         entry.out.connect(network.inp)
         on_host = self.attach_readout(network, adapters)
         self.record_spikes(network, adapters)
-        seen = {} if self.chip.hybrid else self.state_probes(network)
+        seen = self.state_probes(network)
         profilers = hooks(self.chip.profile, self.total) if self.chip.profile else []
         run_cfg = ChipCfg(
             on_host,
@@ -195,16 +196,22 @@ class ChipSession(Session):
             self.record(i, leave.out, layer.lag + self.late[i] + self.out_of)
 
     def state_probes(self, network: Network) -> dict[tuple[int, str], Any]:
-        """Make Lava's probes of V, Θ and S of the layers on the chip."""
-        module = importlib.import_module("lava.utils.loihi2_state_probes")
-        return {
-            (i, variable): module.StateProbe(getattr(network.layers[i].neuron, variable))
+        """Make Lava's probes of V, Θ and S of the layers on the chip; of stock LIF of V alone."""
+        seen = [
+            (i, variable)
             for i, layer in enumerate(self.fixed.layers)
             for variable in VARIABLES
-            if isinstance(layer, LeakyLayer)
-            and self.shows(layer, variable)
-            and self.probed.sees(i, variable)
+            if not self.hosted[i]
+            and (variable == "v" or isinstance(layer, LeakyLayer))
+            and self.traces(i, variable)
             and not (variable == "s" and i == self.last)
+        ]
+        if not seen:
+            return {}
+        probe = importlib.import_module("lava.utils.loihi2_state_probes").StateProbe
+        return {
+            (i, variable): probe(getattr(network.layers[i].neuron, variable))
+            for i, variable in seen
         }
 
     def write(self, i: int, variable: str, series: np.ndarray) -> None:

@@ -175,7 +175,7 @@ def test_synchronisation_grows_with_the_cores():
 
 
 def test_the_model_is_of_the_size_of_what_was_measured():
-    """Of what is comparable: the time of an LSNN's step is its x86 processors', as its row says."""
+    """The time of LSNN's step is left out: it is that of x86 processors, as its row says."""
     lsnn, pilotnet = (one.to_dict() for one in MEASUREMENTS)
     for one, name in ((pilotnet, "step_nj"), (pilotnet, "step_us"), (lsnn, "step_nj")):
         low, high = one["model"][name]
