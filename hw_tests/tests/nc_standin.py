@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from lava.magma.core.model.model import AbstractProcessModel
+from lava.magma.core.model.py.type import LavaPyType
 from lava.magma.core.process.ports.ports import InPort, OutPort
 from lava.magma.core.process.process import AbstractProcess
 from lava.magma.core.process.variable import Var
@@ -22,6 +23,7 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 MESSAGE_BITS = (0, 8, 16, 24)
 REGISTER_BITS = 32
+PROBED = ("v", "theta", "s")
 FLOW = (
     ("a_in", "neurons"),
     ("neurons", "neurons_cfg"),
@@ -132,6 +134,10 @@ class _Cfg(_Table):
         if not isinstance(ucode, str) or not ucode.endswith(".dasm") or not Path(ucode).is_file():
             refuse("neurons_cfg ucode", "the name of a .dasm file that is there", repr(ucode))
         for name, value in constants.items():
+            if isinstance(value, NcVar):
+                refuse(
+                    f"neurons_cfg {name}", "a number, such as var.init", f"the NcVar {value.name}"
+                )
             _integers(f"neurons_cfg {name}", value, REGISTER_BITS)
         return self._add(_shape("neurons_cfg", shape, 1), {"ucode": ucode, **constants})
 
@@ -146,6 +152,7 @@ class _Neurons(_Table):
             if isinstance(value, NcVar):
                 if value.name not in self.net.declared:
                     refuse(what, "an NcVar of the model", value.name)
+                self.net.held.add(value.name)
                 value, bits = value.var.init, value.precision
             array = _integers(what, value, bits)
             if array.ndim and array.shape[0] not in (1, count):
@@ -170,6 +177,8 @@ class NetL2:
 
     def __init__(self, neurons: int, declared: Sequence[str] = ()) -> None:
         self.neurons_count, self.declared = neurons, set(declared)
+        self.held: set[str] = set()
+        """NcVars that the neurons were given as state."""
         self.nodes: dict[str, Nodes] = {}
         self.joined: list[tuple[str, str]] = []
         self.neurons_cfg = _Cfg(self, "neurons_cfg")
@@ -187,8 +196,8 @@ class NetL2:
                 refuse("connect", turn, f"{source} → {target}")
         self.joined.append((source, target))
 
-    def finish(self) -> None:
-        """Refuse what is incomplete."""
+    def finish(self, probed: Sequence[str]) -> None:
+        """Refuse what is incomplete, and Vars that probes look at but that no neuron holds."""
         for name in ("neurons_cfg", "neurons", "ax_out"):
             if name not in self.nodes:
                 refuse("allocate", f"net.{name} to be allocated", "nothing")
@@ -196,18 +205,27 @@ class NetL2:
             if self.joined.count((source, target)) != 1:
                 count = self.joined.count((source, target))
                 refuse("allocate", f"{source} → {target} connected once", f"{count} times")
+        for name in probed:
+            if name not in self.held:
+                refuse(f"neurons {name}", "the NcVar among the state, for probes to see", "none")
+
+
+def probed(process: AbstractProcess) -> list[str]:
+    """The Vars of a Process that celif's state probes look at."""
+    return [name for name in PROBED if isinstance(getattr(process, name, None), Var)]
 
 
 def _declared(
     model: type[AbstractNcProcessModel], process: AbstractProcess
 ) -> dict[str, LavaNcType]:
     """The model's types, held to the ports and Vars of the Process."""
-    types = {
-        name: value
-        for parent in reversed(model.__mro__)
-        for name, value in vars(parent).items()
-        if isinstance(value, LavaNcType)
+    members = {
+        name: value for parent in reversed(model.__mro__) for name, value in vars(parent).items()
     }
+    for name, value in members.items():
+        if isinstance(value, LavaPyType):
+            refuse(f"{name} type", "a LavaNcType", "a LavaPyType, which models in Python have")
+    types = {name: value for name, value in members.items() if isinstance(value, LavaNcType)}
     kinds: dict[type, type] = {NcInPort: InPort, NcOutPort: OutPort, NcVar: Var}
     for name, declared in types.items():
         there = getattr(process, name, None)
@@ -223,7 +241,7 @@ def _declared(
     for name in ("a_in", "s_out"):
         if name not in types:
             refuse(f"model {model.__name__}", f"a port {name}", "none")
-    for name in ("v", "theta", "s"):
+    for name in probed(process):
         if name not in types:
             refuse(f"model {model.__name__}", f"an NcVar {name}, for probes to see it", "none")
     return types
@@ -243,6 +261,8 @@ def walk(model: type[AbstractProcessModel], process: AbstractProcess) -> NetL2:
         refuse(f"model {model.__name__}", "LoihiProtocol", model.implements_protocol)
     if Loihi2NeuroCore not in model.required_resources:
         refuse(f"model {model.__name__}", "@requires(Loihi2NeuroCore)", model.required_resources)
+    if model.allocate is AbstractNcProcessModel.allocate:
+        refuse(f"model {model.__name__}", "a method allocate(self, net)", "none of its own")
     types = _declared(model, process)
     neurons = int(np.prod(process.s_out.shape))
     net = NetL2(neurons, [name for name, one in types.items() if one.cls is NcVar])
@@ -254,5 +274,5 @@ def walk(model: type[AbstractProcessModel], process: AbstractProcess) -> NetL2:
             value = declared.cls(name, net)
         setattr(made, name, value)
     made.allocate(net)
-    net.finish()
+    net.finish(probed(process))
     return net
