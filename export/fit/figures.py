@@ -104,7 +104,7 @@ _FIGURES = {
     "target_bits": Figure(
         16,
         "bits of axon memory for each core that a pixel of a convolution is sent to",
-        f"{_TABLES}: all 18 rows of convolutions that send to another",
+        f"{_TABLES}: all 14 layers of convolutions that send to another",
         "compiler",
         least=1,
     ),

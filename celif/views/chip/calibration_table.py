@@ -30,8 +30,8 @@ def _row(one: Comparison) -> list[str]:
     return [
         f"{' ' if one.agrees else '≠'} {row.layer.name}",
         f"{row.layer.weight_bits}{'*' if row.inferred else ' '}",
-        f"{words['synapses']:,.0f}",
-        f"{words['axon_mem']:,.0f}",
+        f"{int(words['synapses']):,}",  # cut to whole words, as the tables are
+        f"{int(words['axon_mem']):,}",
         f"{one.total:.2f}",
         "" if row.total is None else f"{row.total:.2f}",
         "" if one.residual is None else f"{one.residual:+.3f}",

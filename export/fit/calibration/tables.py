@@ -110,11 +110,11 @@ _PILOTNET = (
 
 
 def _other(i: int, bits: int, synapses: int, fitted: str = "") -> Row:
-    """A row of PilotNet whose weights have other bits."""
+    """A row of PilotNet whose weights have other bits; all else of it is printed again."""
     row = _PILOTNET[i]
     printed = (*row.printed[:3], synapses, *row.printed[4:])
     layer = replace(row.layer, weight_bits=bits)
-    return replace(row, layer=layer, printed=printed, fitted=fitted)
+    return replace(row, layer=layer, printed=printed, fitted=row.fitted + fitted)
 
 
 PUBLISHED = (
@@ -157,9 +157,9 @@ PUBLISHED = (
     Published("pilotnet_snn", f"{_NETX}/pilotnet_snn/benchmark.ipynb", 2022, (
         Row(_conv((200, 66, 3), 0, 8, 1), (1, 1, 3168, 0, 1015, 731), 13, fitted="a",
             inferred=False),
-        *(replace(row, fitted="") for row in _PILOTNET[:3]),
+        *_PILOTNET[:3],
         _other(3, 4, 2160),
-        replace(_PILOTNET[4], fitted=""),
+        _PILOTNET[4],
         _other(5, 3, 7253, "d"),
         _other(6, 4, 1300),
         *_PILOTNET[7:],
