@@ -26,6 +26,8 @@ def told(tmp_path_factory):
 def test_many_runs_leave_memory_threads_and_files_as_they_were(told, runtime):
     before, after = told[runtime]["before"], told[runtime]["after"]
     assert after.pop("bytes") - before.pop("bytes") < MEGABYTES * 1e6
+    # Some caches of Python and Lava fill late: up to six were seen, and one more a run is a leak.
+    assert after.pop("objects") - before.pop("objects") < many_runs.RUNS[runtime] / 2
     assert after == before
     assert {after[what] for what in ("processes", "temporary files", "networks")} == {0}
 
