@@ -26,6 +26,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings, model
 from celif.experiments.machinery.runs import train
 from celif.verification.float_run import run_float
@@ -134,11 +135,8 @@ def run(settings: Settings) -> Outcome:
             "times",
         ),
         Row(
-            "firing rate at which ALIF's formula gives the paper's energy",
+            "firing rate of all layers at which ALIF's formula gives the paper's energy",
             rate_for("ALIF", WIDE, PAPER["ALIF"]),
-            None,
-            "",
-            "the same in all layers",
         ),
         Row("synaptic operations a step, float", sum(synops)),
         Row("synaptic operations a step, 8-bit file", sum(integers)),
@@ -180,7 +178,7 @@ def run(settings: Settings) -> Outcome:
         "number of parameters.",
         "A synaptic operation is an event at a synapse: a pixel that is not 0, or a spike.",
     ]
-    figure = _figure(computed, ours, synops, integers, budget)
+    figure = _figure(computed, ours, synops, integers)
     return Outcome(rows, claims, budget, figure, numbers, notes)
 
 
@@ -207,35 +205,35 @@ def _figure(
     ours: dict[str, float],
     synops: list[float],
     integers: list[float],
-    budget: str,
 ) -> Figure:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(WIDTH, 3.4), width_ratios=(1.5, 1), layout="constrained"
+    )
     place = np.arange(len(PAPER))
     left.bar(place - 0.2, list(PAPER.values()), 0.4, color=GREY, label="paper")
-    bars = left.bar(place + 0.2, [computed[name] for name in PAPER], 0.4, color=FLOAT,
-                    label="its rates, our count")  # fmt: skip
-    left.bar_label(bars, fmt="%.1f", fontsize=8, padding=1)
+    counts = left.bar(place + 0.2, [computed[name] for name in PAPER], 0.4, color=FLOAT,
+                      label="the paper's rates, our count")  # fmt: skip
+    own = left.bar(
+        len(PAPER) + np.arange(len(ours)), list(ours.values()), 0.4, color=FIXED, label="our rates"
+    )
+    left.bar_label(counts, fmt="%.3g", fontsize=SMALL, padding=1)
+    left.bar_label(own, fmt="%.3g", fontsize=SMALL, padding=1)
     for at, nj in zip(place, PAPER.values(), strict=True):
         left.text(
-            at - 0.2, nj * 0.86, f"{nj:.1f}", ha="center", va="top", fontsize=7, color="black"
-        )
-    names = list(PAPER)
-    for name, nj in ours.items():
-        bar = left.bar(len(names), nj, 0.6, color=FIXED)
-        left.bar_label(bar, fmt="%.1f", fontsize=8)
-        names.append(f"CE-LIF,\nours,\n{name}")
-    left.set_xticks(range(len(names)), names, fontsize=8)
-    left.set(yscale="log", ylabel="nJ a time step, 45 nm", ylim=(1, 3000))
-    left.legend(frameon=False, fontsize=8)
+            at - 0.2, 1.15, f"{nj:g}", ha="center", va="bottom", fontsize=SMALL, color="white",
+            rotation=90,
+        )  # fmt: skip
+    names = [*PAPER, *(f"CE-LIF,\n{name}" for name in ours)]
+    left.set_xticks(range(len(names)), names)
+    left.set(yscale="log", ylabel="nJ a time step, 45 nm", ylim=(1, 6000))
+    legend(left)
     layers = np.arange(len(synops))
     right.bar(layers - 0.2, synops, 0.4, color=FLOAT, label="float")
     right.bar(layers + 0.2, integers, 0.4, color=FIXED, label="8-bit file")
     right.set_xticks(layers, [*(f"layer {i}" for i in layers[:-1]), "readout"])
     right.set_ylabel("synaptic operations a step")
-    right.legend(frameon=False, fontsize=8)
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(budget, fontsize=8)
+    legend(right)
+    plain((left, right))
     return figure
 
 

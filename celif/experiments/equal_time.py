@@ -16,6 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from celif.experiments.machinery.budget import Spent, one_thread, seconds_a_step, spend
+from celif.experiments.machinery.drawing import WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.models import COLOURS, make
 from celif.experiments.table1 import LEARNT
@@ -175,7 +176,7 @@ def run(settings: Settings) -> Outcome:
         "The paper's numbers are those of finished training runs.",
     ]
     numbers = {each.label: contest.plain() for each, contest in found.items()}
-    figure = _figure(found, budget, words)
+    figure = _figure(found, budget)
     options = () if settings.minutes is None else (f"--minutes {settings.minutes:g}",)
     return Outcome(rows, claims, words, figure, numbers, notes, options)
 
@@ -192,19 +193,19 @@ def _row(contender: Contender, contest: TimedRun, of_paper: bool) -> Row:
     return Row(contender.label, spent.run.percent, paper, "%", note, comparable=False)
 
 
-def _figure(found: dict[Contender, TimedRun], budget: Budget, words: str) -> Figure:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
+def _figure(found: dict[Contender, TimedRun], budget: Budget) -> Figure:
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(WIDTH, 3.4), layout="constrained", sharey=True
+    )
     for each, contest in found.items():
         look = {"color": COLOURS[each.model], "marker": "o", "ms": 3}
         left.plot(contest.minutes, contest.validation, label=each.label, **look)
         right.plot(contest.samples(budget.recipe.batch), contest.validation, **look)
     left.set(xlabel="processor time, minutes", ylabel="validation accuracy, %", ylim=(0, 100))
     right.set(xlabel="samples seen", xscale="log")
-    left.legend(frameon=False, fontsize=8)
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", color="#e6e8ec")
-    figure.suptitle(words, fontsize=8, wrap=True)
+    left.set_xlim(0, None)
+    legend(left)
+    plain((left, right), "y")
     return figure
 
 

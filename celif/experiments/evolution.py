@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from torch.nn import functional as F
 
+from celif.experiments.machinery.drawing import WIDTH, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import train
 from celif.verification.float_run import run_float
@@ -32,8 +33,7 @@ def context(net: Network, v: np.ndarray) -> np.ndarray:
 
 def run(settings: Settings) -> Outcome:
     """Train with a spiking readout, then look at the first test sample that is right."""
-    # Short: after two epochs the output's neurons have learnt whose digit is whose.
-    preset = Preset("seq-mnist", (64, 88, 88), Recipe(epochs=2, batch=64))
+    preset = Preset("seq-mnist", (64, 88, 88), Recipe(epochs=4, batch=64))
     if settings.quick:
         preset = Preset("digits", (48, 48), Recipe(epochs=12, batch=64))
     task = tasks.load(preset.task, settings.data)
@@ -64,25 +64,26 @@ def run(settings: Settings) -> Outcome:
     ]
     claims = [
         Claim(
-            "the digit's own neuron fires most: above 60 % are right", (trained.score or 0) > 0.6
+            "TE⊙V, which raises the threshold, is lower in the digit's own neuron than in others",
+            raised["own"] < raised["others"],
         ),
-        Claim("it fires twice as often as the others", rates["own"] > 2 * rates["others"]),
     ]
     one = int(right[0]) if len(right) else 0
     parts = {"TE⊙V": ce[one], "Θ": states.theta[one], "S": states.spikes[one]}
-    figure = _figure(x[one, 0], int(y[one]), parts, task.image or (1, task.steps), budget)
+    figure = _figure(x[one, 0], int(y[one]), parts, task.image or (1, task.steps))
     numbers = {"rates": rates, "context": raised, "sample": one, "counts": counts[one].tolist()}
-    notes = ["The paper shows this as a picture; there are no numbers to compare."]
+    notes = ["The paper shows a picture and gives no numbers. Means are over 200 test samples."]
     return Outcome(rows, claims, budget, figure, numbers, notes)
 
 
 def _figure(
-    x: np.ndarray, digit: int, parts: dict[str, np.ndarray], image: tuple[int, int], budget: str
+    x: np.ndarray, digit: int, parts: dict[str, np.ndarray], image: tuple[int, int]
 ) -> Figure:
     layout: Any = [["digit", name] for name in ("input", *parts)]
     figure, axes = plt.subplot_mosaic(
         layout,
-        figsize=(9, 6.4), width_ratios=(1, 4), height_ratios=(0.6, 1, 1, 1), layout="constrained",
+        figsize=(WIDTH, 6.2), width_ratios=(1, 4), height_ratios=(0.6, 1, 1, 1),
+        layout="constrained",
     )  # fmt: skip
     axes["digit"].imshow(x.reshape(image), cmap="Greys")
     axes["digit"].set(title=f"a {digit}", xticks=[], yticks=[])
@@ -95,16 +96,18 @@ def _figure(
             values, aspect="auto", interpolation="nearest", cmap="Greys" if spikes else "RdBu_r",
             vmin=0 if spikes else -limit, vmax=limit,
         )  # fmt: skip
-        axes[name].set(ylabel=f"{name}, class", yticks=range(0, 10, 3), xticks=[])
+        axes[name].set(ylabel=f"{name}, class", yticks=range(0, 10, 2), xticks=[])
         axes[name].axhline(digit - 0.5, color="black", lw=0.6)
         axes[name].axhline(digit + 0.5, color="black", lw=0.6)
         if not spikes:
             figure.colorbar(shown, ax=axes[name], pad=0.01)
     axes["S"].set(xlabel="time step", xticks=np.arange(0, len(x), image[1]))
-    figure.suptitle(f"{budget}; between the lines: the digit's own neuron", fontsize=8)
+    plain([axes["input"]])
     return figure
 
 
 EXPERIMENT = Experiment(
-    "evolution", "TE⊙V, Θ and S of a spiking output layer over a digit", run, item="Figure 2"
-)
+    "evolution", "TE⊙V, Θ and S of a spiking output layer over a digit", run,
+    item="Figure 2", size="the paper's network and task, fewer epochs",
+    about="In the figure the digit's own neuron lies between the lines.",
+)  # fmt: skip

@@ -231,32 +231,34 @@ def run(settings: Settings) -> Outcome:
         )
     else:
         notes.append(
-            "The networks of models/ were trained longer, by the recipes in models/README.md; they "
-            "are not part of the comparison at equal epochs. The ALIF that the paper cites is "
-            "implemented as SoftALIF, the other cited spiking models except LSNN, too."
+            "The networks of models/ were trained by the recipes in models/README.md, on 55,000 "
+            "images; the epoch was chosen on the other 5,000 training images."
         )
-    return Outcome(rows, _claims(rows, names), budget, draw(rows, budget), numbers, notes)
+    return Outcome(rows, _claims(rows, names), budget, draw(rows), numbers, notes)
 
 
 def _claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
     """What can be said of the rows that were run."""
     scores = {row.what: row.ours for row in rows if row.ours is not None}
-    claims = [
-        Claim(f"{row.what}: not more than {NEAR} points below the paper's",
-              row.ours > row.paper - NEAR)
-        for row in rows
+    claims = []
+    ready = [
+        row.ours - row.paper for row in rows
         if "models/" in row.what and row.ours is not None and row.paper is not None
     ]  # fmt: skip
+    if ready:
+        text = f"the networks of models/ are not more than {NEAR} points below the paper's"
+        claims.append(Claim(text, min(ready) > -NEAR))
     for task_name in names:
         celif = f"CE-LIF feedforward, {task_name}"
         others = [
             score for what, score in scores.items()
-            if what.endswith(task_name) and "CE-LIF" not in what
+            if what.endswith(task_name) and "CE-LIF" not in what and score > LEARNT
             and ("feedforward" in what or "recurrent" in what)  # the artificial ones are neither
         ]  # fmt: skip
         if celif in scores and others:
             text = (
-                f"{task_name}: CE-LIF feedforward beats every other spiking model at equal epochs"
+                f"{task_name}: CE-LIF feedforward beats every other spiking model that learnt "
+                "anything, at equal epochs"
             )
             claims.append(Claim(text, scores[celif] > max(others)))
     return claims

@@ -15,6 +15,7 @@ import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from celif.experiments.machinery.drawing import WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings, model
 from celif.experiments.machinery.runs import train
 from celif.views.figures import FLOAT, GREY
@@ -107,15 +108,13 @@ def run(settings: Settings) -> Outcome:
         "similarity peaks. First it was the peak of a spectrum, whose lines do not fall on whole "
         "steps: 28.44 of Seq-MNIST's network. The measure was changed after that was seen.",
     ]
-    return Outcome(rows, claims, budget, _figure(similar, lags, row, budget), numbers, notes)
+    return Outcome(rows, claims, budget, _figure(similar, lags, row), numbers, notes)
 
 
-def _figure(
-    similar: dict[str, np.ndarray], lags: dict[str, np.ndarray], row: int, budget: str
-) -> Figure:
+def _figure(similar: dict[str, np.ndarray], lags: dict[str, np.ndarray], row: int) -> Figure:
     figure, axes = plt.subplot_mosaic(
         [["before", "after"], ["lags", "lags"]],
-        figsize=(9, 6.6), height_ratios=(2.2, 1), layout="constrained",
+        figsize=(WIDTH, 6.4), height_ratios=(2.2, 1), layout="constrained",
     )  # fmt: skip
     for name, values in similar.items():
         shown = axes[name].imshow(values, vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest")
@@ -128,10 +127,8 @@ def _figure(
         xlabel="distance of the steps", ylabel="mean similarity", xlim=(0, last),
         xticks=np.arange(0, last + 1, row),
     )  # fmt: skip
-    axes["lags"].grid(axis="x", color="#d9dde3")
-    axes["lags"].legend(frameon=False)
-    axes["lags"].spines[["top", "right"]].set_visible(False)
-    figure.suptitle(budget, fontsize=8)
+    legend(axes["lags"])
+    plain([axes["lags"]], "x")
     return figure
 
 

@@ -2,7 +2,9 @@
 
 Records and figures are first copied into a folder next to the page that has the page's name, so
 that the page can be made again wherever the repository is, without the runs. The page opens with
-the table of :mod:`celif.experiments.machinery.summary`; quick sizes are in an appendix.
+the table of :mod:`celif.experiments.machinery.summary`, then has a section for each experiment. An
+experiment that has only a quick size is shown in that; all other quick sizes share a table in the
+appendix.
 """
 
 from __future__ import annotations
@@ -16,26 +18,39 @@ from typing import Any
 from celif.experiments import catalogue
 from celif.experiments.machinery import summary
 from celif.experiments.machinery.items import ITEMS
-from celif.experiments.machinery.record import PNG, RESULT, duration, number, ours
+from celif.experiments.machinery.record import PNG, RESULT, duration, number, with_unit
 from training.support.atomic import atomic_file
 
 _INTRODUCTION = """# The paper's experiments
 
-What the CE-LIF paper (arXiv 2308.15150) shows, and what stands here. **Reproduced** means at the
-paper's size: an accuracy not more than 0.3 points below the paper's, a loss below its limit, or all
-claims of the experiment. **Smaller task** is a task or a training run smaller than the paper's,
-whose numbers cannot be compared. **Partly** was run at the paper's size and fell short, was
-stopped, or used means that the paper did not. **Cited** numbers are not the paper's own. Accuracies
-are single runs unless a spread is given; the standard error of one on 10,000 test images is 0.1
-points. Costs are core-hours on the machine of the records.
+What the CE-LIF paper (arXiv 2308.15150) shows, and what this project measured.
+
+- **Reproduced**: at the paper's size, and an accuracy at most 0.3 points below the paper's, a loss
+  below its limit, an energy within 10 %, or every claim of the experiment.
+- **Partly**: at the paper's size, but short of that, stopped early, or reached by means that the
+  paper did not use; the row says which.
+- **Smaller task**: run on a smaller task, or with less training, than the paper's. The numbers
+  cannot be compared.
+- **Cited**: the paper took the number from elsewhere. **Not run**: there is no number of ours.
+
+An accuracy is that of one run unless it has a spread; on 10,000 test images its standard error is
+0.1 points. Costs are hours of one core of the machine of the records. "Did not converge" is what
+the paper's table prints as a dash.
 """
 
 _AFTER = """
 `celif reproduce NAME` prints a record and trains only the runs that it lacks; `celif reproduce
---page docs/results.md` makes this page from the records in `docs/results/`. Every section has its
-command, budget and commit. Seconds on the wall were taken on a busy machine, whose load is given;
-processor time hardly depends on it.
+--page docs/results.md` makes this page from the records in `docs/results/`, which hold every number
+and every training run with its recipe and commit.
 """
+
+_APPENDIX = """# Appendix: quick sizes
+
+`celif reproduce NAME --quick` runs these in a minute or two, on small networks and tasks. They show
+effects, not the paper's numbers.
+
+| command | numbers | claims | cost and commit |
+|---|---|---|---|"""
 
 
 def write(page: Path, roots: Iterable[Path] = ()) -> None:
@@ -53,16 +68,14 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     known.sort(key=lambda record: order.index(record["name"]))
     records = {(record["name"], record["quick"]): record for record in known}
     parts = [_INTRODUCTION, *summary.table(ITEMS, records), _AFTER]
-    parts += [_section(record, folder.name) for record in known if not record["quick"]]
-    quick = [_section(record, folder.name) for record in known if record["quick"]]
-    if quick:
-        parts.append(
-            "# Appendix: quick sizes\n\n`celif reproduce NAME --quick` runs these in a minute or "
-            "two. They show an effect, not the paper's numbers: the paper's column is there for "
-            "the order only.\n"
-        )
+    shown = [
+        record for record in known if not (record["quick"] and (record["name"], False) in records)
+    ]
+    parts += [_section(record, folder.name) for record in shown]
+    quick = [_appendix_row(record) for record in known if record not in shown]
+    parts += [_APPENDIX, *quick, ""] if quick else []
     with atomic_file(page) as draft:
-        draft.write_text("\n".join([*parts, *quick]), encoding="utf-8")
+        draft.write_text("\n".join(parts), encoding="utf-8")
 
 
 def _stem(record: dict[str, Any]) -> str:
@@ -76,35 +89,58 @@ def _paper(row: dict[str, Any]) -> str:
 
 def _section(record: dict[str, Any], folder: str) -> str:
     experiment = catalogue.get(record["name"])
-    size = "quick" if record["quick"] else experiment.size
+    size = "a smaller task" if record["quick"] else experiment.size
     item = f"{experiment.item}: " if experiment.item else ""
-    lines = [f"## {item}{record['title']} ({size})", "", f"    {record['command']}", ""]
-    if experiment.about and not record["quick"]:
-        lines += [experiment.about, ""]
-    lines += ["| | ours | paper | difference | |", "|---|---|---|---|---|"]
-    missing = [row for row in record["rows"] if row["ours"] is None]
-    for row in record["rows"]:
-        if row["ours"] is None:
-            continue
-        values = (ours(row), _paper(row), number(row["difference"], signed=True))
-        unit = " ".join(part for part in (row["unit"], row["note"]) if part)
-        lines.append(f"| {row['what']} | {' | '.join(values)} | {unit} |")
-    lines.append("")
-    for cited, heading in ((False, "Not run"), (True, "Cited by the paper, not run")):
-        rows = [row for row in missing if row.get("cited", False) == cited]
-        listed = [f"{row['what']} (paper: {_paper(row)})" for row in rows]
-        lines += [f"- {heading}: {'; '.join(listed)}"] if listed else []
-    for claim in record["claims"]:
-        lines.append(f"- {'Holds' if claim['holds'] else '**Does not hold**'}: {claim['text']}")
+    lines = [f"## {item}{record['title']}", "", f"    {record['command']}", ""]
+    lines += [experiment.about, ""] if experiment.about else []
+    ran = [row for row in record["rows"] if row["ours"] is not None]
+    lines += [*_table(ran), ""]
+    missing = [row for row in record["rows"] if row["ours"] is None and not row.get("cited")]
+    if missing:
+        count = len(ran) + len(missing)
+        lines.append(f"- Not run: {len(missing)} of {count} rows; what they cost is in the table "
+                     "at the top.")  # fmt: skip
+    lines += [f"- {_said(claim)}" for claim in record["claims"]]
     lines += [f"- {note}" for note in record["notes"]]
+    lines.append(f"- Size: {size}. {record['budget']}; {_made(record)}.")
+    lines += ["", f"![{record['title']}]({folder}/{_stem(record)}.png)", ""]
+    return "\n".join(lines)
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    """The rows, with a column for the paper's numbers and one for notes if there are any."""
+    paper = any(_paper(row) != "–" for row in rows)
+    differs = any(row["difference"] is not None for row in rows)
+    notes = any(row["note"] for row in rows)
+    heads = ["", "ours", *["paper"] * paper, *["difference"] * differs, *[""] * notes]
+    lines = [f"| {' | '.join(heads)} |".replace("|  |", "| |"), "|---" * len(heads) + "|"]
+    for row in rows:
+        cells = [row["what"], with_unit(row)]
+        cells += [_paper(row)] if paper else []
+        cells += [number(row["difference"], signed=True)] if differs else []
+        cells += [row["note"]] if notes else []
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _said(claim: dict[str, Any]) -> str:
+    return f"{'Holds' if claim['holds'] else '**Does not hold**'}: {claim['text']}."
+
+
+def _made(record: dict[str, Any]) -> str:
+    """What a record cost, when it was made, and by which commits."""
     machine = record["machine"]
     commits = {run["commit"] for run in record.get("runs", {}).values() if run["commit"]}
     commits -= {machine["commit"]}
-    trained = f", runs trained at {', '.join(sorted(commits))}" if commits else ""
-    lines.append(
-        f"- Budget: {record['budget']}; {duration(record)}, {machine['cores']} cores under a "
-        f"load of {machine['load'][0]:g}, {machine['date'][:10]}, commit {machine['commit']}"
-        f"{trained}"
+    trained = f", trained at {', '.join(sorted(commits))}" if commits else ""
+    return f"{duration(record)}, {machine['date'][:10]}, commit {machine['commit']}{trained}"
+
+
+def _appendix_row(record: dict[str, Any]) -> str:
+    numbers = "; ".join(
+        f"{row['what']} {with_unit(row)}" for row in record["rows"] if row["ours"] is not None
     )
-    lines += ["", f"![{record['title']}]({folder}/{_stem(record)}.png)", ""]
-    return "\n".join(lines)
+    missed = [_said(claim) for claim in record["claims"] if not claim["holds"]]
+    held = len(record["claims"]) - len(missed)
+    claims = " ".join([f"{held} of {len(record['claims'])} hold.", *missed])
+    return f"| `{record['command']}` | {numbers} | {claims} | {_made(record)} |"

@@ -115,13 +115,15 @@ def _write(out: Path, outcome: Outcome, record: dict[str, Any]) -> None:
 
 
 def duration(record: dict[str, Any]) -> str:
-    """Say how long a run took, on the wall and, if known, in processor time."""
+    """Say how long a run took, in processor time if that is known."""
     processor = record.get("processor_seconds")  # not in records of earlier versions
     if processor is None:
-        return f"{record['seconds']:.0f} s"
-    if processor > record["seconds"] * record["machine"]["cores"]:
-        return f"{processor:.0f} s of processor time in several runs"
-    return f"{record['seconds']:.0f} s ({processor:.0f} s of processor time)"
+        return f"{_time(record['seconds'])} on the wall"
+    return f"{_time(processor)} of processor time"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def number(value: float | None, signed: bool = False) -> str:
@@ -135,6 +137,11 @@ def ours(row: dict[str, Any]) -> str:
     """Format our number of a row, with its spread if it is a mean."""
     spread = row.get("spread")  # not in records of earlier versions
     return number(row["ours"]) + ("" if spread is None else f" ± {spread:.2g}")
+
+
+def with_unit(row: dict[str, Any]) -> str:
+    """Format our number of a row with its unit."""
+    return f"{ours(row)} {row['unit']}".rstrip()
 
 
 def show(record: dict[str, Any], out: Path, *files: str) -> None:

@@ -3,12 +3,12 @@
 An item takes its numbers from rows of an experiment's record. Its status follows from them:
 
 reproduced
-    Our number is within :data:`NEAR` points of the paper's accuracy, the loss is below its limit,
-    or every claim of the experiment holds, at the paper's size.
+    At the paper's size, and an accuracy at most :data:`NEAR` points below the paper's, a loss below
+    its limit, an energy within 10 %, or every claim of the experiment.
 smaller task
-    Only run on a smaller task than the paper's; no number can be compared.
+    Run on a smaller task, or with less training; no number can be compared.
 partly
-    Run at the paper's size, but stopped early, short of the paper, or with a claim that fails.
+    At the paper's size, but short of that, stopped early, or by means that the paper did not use.
 cited
     The paper cites the number; there is nothing of its own to reproduce.
 measured
@@ -60,6 +60,8 @@ class Item:
         What the paper says, where the rows do not have it.
     limit
         For losses: below what a task counts as solved.
+    above
+        Whether the paper's losses stay above ``limit`` instead.
     cost
         What it would take, if it was not run to the end.
     smaller
@@ -77,6 +79,7 @@ class Item:
     rows: tuple[str, ...] = ()
     paper: str = ""
     limit: float | None = None
+    above: bool = False
     cost: str = ""
     smaller: bool = False
     note: str = ""
@@ -130,7 +133,7 @@ class Item:
         for row in rows:
             if row["ours"] is None or "stopped" in row["note"]:
                 return False
-            if self.limit is not None and row["ours"] >= self.limit:
+            if self.limit is not None and (row["ours"] >= self.limit) != self.above:
                 return False
             if self.limit is None and row["paper"] is not None and row["difference"] is not None:
                 near = NEAR if row["unit"] == "%" else 0.1 * abs(row["paper"])

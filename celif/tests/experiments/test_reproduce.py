@@ -65,17 +65,30 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     page = tmp_path / "results.md"
     results.write(page, [tmp_path / "runs"])
     text = page.read_text()
-    assert "| accuracy | 97 | 98 | -1 | % |" in text
-    assert "- Not run: loss (paper: –)" in text
-    assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |  |" in text
-    assert "celif reproduce made-up --quick" in text
-    assert "**Does not hold**: it is good" in text
-    assert "(results/made-up-quick.png)" in text
-    assert text.index("(the paper's size)") < text.index("# Appendix: quick sizes")
-    assert "| Table 1: LIF recurrent, Seq- / PS-MNIST, % | not run |" in text
+    section, appendix = text.split("# Appendix: quick sizes")
+    assert "| | ours | paper | difference |\n|---|---|---|---|\n" in section  # no row has a note
+    assert "| accuracy | 97 % | 98 | -1 |" in section
+    assert "- Not run: 1 of 4 rows" in section
+    assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |" in section
+    assert "- Holds: it is good." in section
+    assert "(results/made-up.png)" in section
+    assert "| `celif reproduce made-up --quick` | accuracy 97 %; rate 0.25; mean" in appendix
+    assert "| 0 of 1 hold. **Does not hold**: it is good. |" in appendix
+    assert "| Table 1: LIF, LTMD, PLIF, GLIF recurrent, PS-MNIST, % | not run |" in text
     page.unlink()
     results.write(page)
     assert page.read_text() == text
+
+
+def test_page_shows_a_quick_size_where_there_is_no_other(invented: str, tmp_path: Path) -> None:
+    perform(catalogue.get(invented), Settings(tmp_path / "runs" / "two", quick=True))
+    page = tmp_path / "results.md"
+    results.write(page, [tmp_path / "runs"])
+    text = page.read_text()
+    assert "Appendix" not in text
+    assert "(results/made-up-quick.png)" in text
+    assert "Size: a smaller task." in text
+    assert "**Does not hold**: it is good." in text
 
 
 def test_period_is_found_and_only_where_there_is_one() -> None:
@@ -159,6 +172,10 @@ def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
         return item.line({("copy", False): {"rows": [{**loss, **changes}], "claims": []}})
 
     assert line().status == "reproduced"
+    above = Item("Figure 5", "copy", "copy", ("a",), "stays", 0.01, above=True)
+    kept = {("copy", False): {"rows": [{**loss, "ours": 0.012}], "claims": []}}
+    fell = {("copy", False): {"rows": [loss], "claims": []}}
+    assert (above.line(kept).status, above.line(fell).status) == ("reproduced", "partly")
     assert (line(ours=0.012).status, line(ours=0.012).cost) == ("partly", "")
     stopped = line(note="stopped after 10 of 20 steps")
     assert (stopped.status, stopped.cost) == ("partly", "an hour")

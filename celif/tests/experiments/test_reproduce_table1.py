@@ -41,11 +41,13 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("short")
 def test_celif_beats_recurrent_lif_at_equal_epochs_and_sweep(tmp_path: Path) -> None:
     outcome = table1.run(Settings(tmp_path, quick=True))
-    assert [claim.holds for claim in outcome.claims] == [True]
     celif, lif = outcome.rows
     assert celif.ours is not None
     assert lif.ours is not None
     assert celif.ours > lif.ours + 20
+    # To beat a model that is still at chance is nothing to claim.
+    learnt = lif.ours > table1.LEARNT
+    assert [claim.holds for claim in outcome.claims] == [True] * learnt
     assert (celif.paper, lif.paper) == (98.19, 84.14)
     # 0.01 learns faster than 0.001 in two epochs, and is the one that validation chose.
     assert outcome.numbers["CE-LIF feedforward, digits"]["rate"] == 1e-2
