@@ -18,6 +18,7 @@ from training.kernels import adaptive, fused, recurrent, reference, trial
 from training.kernels.dropout import Dropout
 from training.kernels.layer_scans import AdaptiveScan
 from training.support import checks, compiled
+from training.support.uncompiled import level_above, uncompiled
 
 ALPHA, BETA, THETA0, WIDTH = 0.5, 0.99, 0.3, 0.2
 """The paper's membrane decay α, threshold decay β, resting threshold Θ0 and surrogate width Γ."""
@@ -91,11 +92,13 @@ def _choose(backend: str, x: torch.Tensor, offered: Iterable[str] = BACKENDS) ->
     if backend != "auto":
         raise ValueError(f"celif backend {kernel!r}: expected {reason}; use backend='reference'")
     warnings.warn(
-        f"celif: the {kernel} kernel expected {reason}; using the slow reference loop", stacklevel=3
+        f"celif: the {kernel} kernel expected {reason}; using the slow reference loop",
+        stacklevel=level_above(__name__),
     )
     return "reference"
 
 
+@uncompiled
 def celif(
     current: torch.Tensor,
     te: torch.Tensor,
@@ -171,6 +174,7 @@ def _alike(p: Sequence[Params]) -> bool:
     return decays.shared(*every) and len(set(p)) == 1
 
 
+@uncompiled
 def layers(
     x: torch.Tensor,
     weights: Sequence[torch.Tensor],

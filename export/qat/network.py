@@ -36,6 +36,7 @@ from export.twin.scans import Run, run_layer
 from export.twin.sums import arriving_sums
 from training import checkpoint
 from training.network.network import Network
+from training.support.uncompiled import uncompiled
 
 
 class QuantizedNetwork(nn.Module):
@@ -72,6 +73,7 @@ class QuantizedNetwork(nn.Module):
         new = requantise(self.floats(), self.formats)
         return replace(new, layers=tuple(map(_same_dynamics, new.layers, self.formats.layers)))
 
+    @uncompiled
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits (batch, classes) of ``x`` (batch, channel, time): the integers' sums, scaled.
 

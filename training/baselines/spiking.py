@@ -12,6 +12,7 @@ from training.baselines.readout import Reading
 from training.kernels import adaptive
 from training.kernels.fused import Layer, stack
 from training.kernels.layer_scans import Scan
+from training.support.uncompiled import uncompiled
 
 
 class SpikingNetwork(nn.Module):
@@ -110,6 +111,7 @@ class SpikingNetwork(nn.Module):
             found.append(x)
         return found
 
+    @uncompiled
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of ``x`` (batch, channel, time)."""
         counts = self.reading.readout == "mean"
