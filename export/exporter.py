@@ -25,8 +25,7 @@ from export.model.celif import CelifLayer
 from export.model.input_coding import TaskLabel
 from export.model.lif import LeakyLayer
 from export.model.network import FixedNetwork
-from export.netx.te import te_array
-from export.netx.write import write_layer, write_netx
+from export.netx.write import te_array, write_layer, write_netx
 from export.qat.network import QuantizedNetwork
 
 if TYPE_CHECKING:

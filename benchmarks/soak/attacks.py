@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from benchmarks.soak.mutants import CANARY
-from export.netx import checksum
+from export.netx import integrity
 from training.support import tensor_file
 
 Make = Callable[[Path], None]
@@ -174,7 +174,7 @@ def _in_netx(good: bytes) -> Iterator[tuple[str, Make]]:
             with h5py.File(path, "r+") as f:
                 change(f)
                 if sign:
-                    checksum.sign(f)
+                    integrity.sign(f)
 
         return make
 
@@ -211,7 +211,7 @@ def _in_netx(good: bytes) -> Iterator[tuple[str, Make]]:
     yield "a string of 1 MB", changed(instead(np.bytes_(b"x" * (1 << 20))))
     for shape in ((0, 2), (2, 0), (0, 0), (0,), ()):
         yield f"weights of shape {shape}", changed(instead(np.zeros(shape, np.int8)), sign=True)
-    yield "no checksum", changed(lambda f: f.__delitem__(checksum.PLACE))
+    yield "no checksum", changed(lambda f: f.__delitem__(integrity.CHECKSUM))
     yield "version 99", changed(functools.partial(_set, "celif/version", 99), sign=True)
     for name in ("steps", "gap", "input/channels", "input/bits"):
         for value in (-1, 0, (1 << 62)):

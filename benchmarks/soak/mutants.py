@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from export.netx import checksum
+from export.netx import integrity
 
 CANARY = "canary"
 """A file next to the mutant that nobody may read."""
@@ -67,7 +67,7 @@ def _names(f: h5py.File) -> tuple[list[str], list[str]]:
     groups: list[str] = []
     sets: list[str] = []
     f.visititems(lambda name, o: (groups if isinstance(o, h5py.Group) else sets).append(name))
-    return groups, [name for name in sets if f"/{name}" != checksum.PLACE]
+    return groups, [name for name in sets if f"/{name}" != integrity.CHECKSUM]
 
 
 def _replace(f: h5py.File, name: str, rng: Rng) -> None:
@@ -232,7 +232,7 @@ def change_netx(path: Path, rng: Rng) -> tuple[str, bool]:
         signed = False
         if rng.random() < 0.5:
             try:
-                checksum.sign(f)
+                integrity.sign(f)
                 signed = True
             except Exception:
                 done.append("unsigned")

@@ -16,7 +16,7 @@ BOTH = """
 import sys
 from pathlib import Path
 from benchmarks.soak import fuzz
-from export.netx import checksum
+from export.netx import integrity
 folder = Path(sys.argv[1])
 options = {"seconds": 600.0, "seed": 7}
 def run(record, **counts):
@@ -25,7 +25,7 @@ def run(record, **counts):
     except SystemExit as ending:
         return ending.code
 assert run("careful.json", netx=60, checkpoints=25, handmade=30) == 0
-checksum.verify = lambda path, found: True
+integrity.verify = lambda path, found: True
 assert run("careless.json", netx=18, checkpoints=0, handmade=0) == 1
 """
 

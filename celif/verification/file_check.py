@@ -19,8 +19,8 @@ from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
 from export.convert.convert import digests, read
 from export.convert.float_network import FloatNetwork
 from export.convert.round import requantise
-from export.netx import checksum
-from export.netx.synapses import FLATTEN
+from export.netx import integrity
+from export.netx.names import FLATTEN
 from hw_tests.compare import Difference, compare
 
 COMPARED = "checkpoint, quantised again ↔ file"
@@ -170,7 +170,7 @@ def contents(network: FixedNetwork) -> Contents:
             place = f"{path}/{name}"
             if isinstance(item, h5py.Group):
                 collect(item, place, layer)
-            elif place != checksum.PLACE and not place.startswith("/celif/source/"):
+            elif place != integrity.CHECKSUM and not place.startswith("/celif/source/"):
                 datasets[place] = np.asarray(item[()])
                 if layer is not None:
                     layers[place] = layer

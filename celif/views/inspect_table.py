@@ -17,7 +17,7 @@ from export.model.celif import CelifLayer
 from export.model.fields import EXPONENT, INTEGER
 from export.model.layer import Layer
 from export.model.lif import LeakyLayer
-from export.netx.checksum import stored_in
+from export.netx.integrity import stored_in
 
 COLUMNS = {
     "layer": "name", "type": "type", "shape": "shape", "lag": "lag",

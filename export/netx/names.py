@@ -16,6 +16,8 @@ SIGNED = 3
 DENSE, DENSE_REC, CONV, INPUT, FLATTEN = "dense", "dense_rec", "conv", "input", "flatten"
 TYPES = (DENSE, DENSE_REC, CONV, INPUT)
 """Types of layers that have neurons; ``flatten`` has none."""
+PAIRS = ("stride", "padding", "dilation")
+"""Datasets of a convolution that hold a row's and a column's value."""
 
 
 def printable(text: str) -> str:

@@ -10,11 +10,11 @@ import h5py
 from export.model.celif import CelifLayer
 from export.model.input_coding import Encoding, TaskLabel
 from export.model.network import KINDS, FixedNetwork, Layer, ReadoutLayer, needed_gap
-from export.netx import checksum, screen
-from export.netx.fields import read_fields
+from export.netx import integrity
 from export.netx.names import AGAIN, FLATTEN, SIGNED, VERSION, NetxError
-from export.netx.synapses import read_synapses
-from export.netx.te import Tables
+from export.netx.read_fields import read_fields
+from export.netx.read_synapses import read_synapses
+from export.netx.read_te import Tables
 from export.netx.values import Values
 
 _DAMAGE = (
@@ -26,9 +26,9 @@ _DAMAGE = (
 
 def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
     """Read and validate a network, or raise :class:`NetxError`."""
-    with screen.open_netx(path) as f:
+    with integrity.open_netx(path) as f:
         try:
-            signed = checksum.verify(path, screen.datasets(path, f))
+            signed = integrity.verify(path, integrity.datasets(path, f))
             return _Reader(path, f).network(signed)
         except NetxError:
             raise
@@ -58,7 +58,7 @@ class _Reader(Values):
             remedy = "update celif-lava" if version > VERSION else f"the file is damaged, {AGAIN}"
             raise self.error("celif/version", f"1..{VERSION}", str(version), remedy)
         if version >= SIGNED and not signed:
-            raise self.error(checksum.PLACE[1:], "the checksum of the content", "none", AGAIN)
+            raise self.error(integrity.CHECKSUM[1:], "the checksum of the content", "none", AGAIN)
         self.tables.version = version
         layers = self.layers()
         readout = layers.pop() if isinstance(layers[-1], ReadoutLayer) else None

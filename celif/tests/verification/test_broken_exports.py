@@ -18,7 +18,7 @@ from export import read_netx, simulate, to_netx
 from export.loihi2 import DECAY_BITS
 from export.model.network import CelifLayer, Encoding, FixedNetwork
 from export.model.te import CosineTable
-from export.netx import checksum
+from export.netx import integrity
 from export.steps import celif
 from export.steps.celif import IntParams, State
 from hw_tests import ladder
@@ -79,7 +79,7 @@ def test_weight_off_by_one_is_found(path: Path, net: Network, x: torch.Tensor) -
     assert step > 1
     with h5py.File(path, "r+") as f:
         f["layer/1/weight"][3, source] += 1
-        checksum.sign(f)
+        integrity.sign(f)
     result = examined(path, net, x)
     assert not result.equal
     assert result.source is not None
@@ -100,7 +100,7 @@ def test_command_shows_the_values_around_a_difference(
     np.save(tmp_path / "x.npy", x.numpy())
     with h5py.File(path, "r+") as f:
         f["layer/0/weight"][4, 0] -= 1
-        checksum.sign(f)
+        integrity.sign(f)
     arguments = ("--against", tmp_path / "net.safetensors", "--input", tmp_path / "x.npy")
     ending = end_of("verify", path, *arguments, "--target", "twin")
     assert ending.code == 1
@@ -118,7 +118,7 @@ def test_command_shows_the_values_around_a_difference(
 def test_te_shifted_by_a_step_is_found(path: Path, net: Network, x: torch.Tensor) -> None:
     with h5py.File(path, "r+") as f:
         f["te/0"][...] = np.roll(f["te/0"][...], 1, axis=1)
-        checksum.sign(f)
+        integrity.sign(f)
     source = examined(path, net, x).source
     assert source is not None
     assert [d.dataset for d in source.differences] == ["/layer/0/neuron/te", "/layer/1/neuron/te"]
@@ -137,7 +137,7 @@ def test_any_register_off_by_one_is_found(
 ) -> None:
     with h5py.File(path, "r+") as f:
         f[dataset][...] = f[dataset][...] - 1
-        checksum.sign(f)
+        integrity.sign(f)
     source = examined(path, net, x).source
     assert source is not None
     (difference,) = source.differences

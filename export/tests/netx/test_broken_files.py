@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from export import NetxError, read_netx, write_netx
-from export.netx import checksum
+from export.netx import integrity
 from export.tests.netx.test_hostile_files import put, refusal
 from export.tests.strategies import assert_same, rich_network
 
@@ -55,21 +55,21 @@ def test_file_without_layers_is_refused(path):
     with h5py.File(path, "a") as f:
         del f["layer"]
         f.create_group("layer")
-        checksum.sign(f)
+        integrity.sign(f)
     assert refusal(path).dataset == "/layer"
 
 
 def test_gap_in_the_layers_is_named(path):
     with h5py.File(path, "a") as f:
         f.move("layer/2", "layer/3")
-        checksum.sign(f)
+        integrity.sign(f)
     assert refusal(path).dataset == "/layer/2/type"
 
 
 def test_readout_before_the_last_layer_is_named(path):
     with h5py.File(path, "a") as f:
         f.copy("layer/2", "layer/3")
-        checksum.sign(f)
+        integrity.sign(f)
     error = refusal(path)
     assert (error.dataset, error.expected) == ("/layer/2/neuron/type", "a readout only last")
 
@@ -80,7 +80,7 @@ def test_refused_file_is_closed(path):
         read_netx(path)
     with h5py.File(path, "a") as f:  # fails while anyone holds it open for reading
         f["celif/steps"] = 4
-        checksum.sign(f)
+        integrity.sign(f)
     assert caught.value.dataset == "/celif/steps"  # the traceback, and all in it, is alive
     read_netx(path)
 
@@ -106,6 +106,6 @@ def test_dataset_in_the_place_of_the_sources_is_named(path):
     with h5py.File(path, "a") as f:
         del f["celif/source"]
         f["celif/source"] = 1
-        checksum.sign(f)
+        integrity.sign(f)
     error = refusal(path)
     assert (error.dataset, error.expected, error.found) == ("/celif/source", "a group", "a dataset")

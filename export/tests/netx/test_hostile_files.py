@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from export import NetxError, read_netx, write_netx
-from export.netx import checksum
+from export.netx import integrity
 from export.tests.netx.test_netx import datasets
 from export.tests.strategies import rich_network
 
@@ -45,9 +45,9 @@ DATASETS = (
     *(f"/layer/2/{name}" for name in READOUT),
 )
 # A reader can do without: digests, a CUBA layer's biases, and the other name of a linked table.
-READ = tuple(name for name in DATASETS if name not in ("/te/0", checksum.PLACE))
+READ = tuple(name for name in DATASETS if name not in ("/te/0", integrity.CHECKSUM))
 OPTIONAL = {
-    checksum.PLACE,
+    integrity.CHECKSUM,
     "/celif/source/layers.0.weight",
     "/celif/source/te",
     "/te/0",
@@ -68,7 +68,7 @@ def put(path: Path, name: str, value: object) -> None:
         del f[name]
         if value is not None:
             f[name] = value
-        checksum.sign(f)
+        integrity.sign(f)
 
 
 def refusal(path: Path) -> NetxError:
@@ -124,7 +124,7 @@ def test_group_in_a_datasets_place_is_named(path, name):
     put(path, name, None)
     with h5py.File(path, "a") as f:
         f.create_group(name)
-        checksum.sign(f)
+        integrity.sign(f)
     error = refusal(path)
     assert (error.dataset, error.found) == (name, "a group")
 
@@ -253,7 +253,7 @@ def test_readout_alone_is_refused_in_plain_words(path):
     with h5py.File(path, "a") as f:
         del f["layer/0"], f["layer/1"]
         f.move("layer/2", "layer/0")
-        checksum.sign(f)
+        integrity.sign(f)
     error = refusal(path)
     assert (error.dataset, error.found) == ("/layer", "only a readout")
     assert str(error).count("expected") == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from export import NetxError, read_netx, simulate, write_netx
-from export.netx import checksum
+from export.netx import integrity
 from export.tests.strategies import assert_same, kinds_networks
 
 IMAGES, ONE_TO_ONE = 0, 1
@@ -90,7 +90,7 @@ def test_value_that_does_not_fit_is_named(path, place, value, blamed, expected, 
         if place in f:
             del f[place]
         f[place] = value
-        checksum.sign(f)
+        integrity.sign(f)
     with pytest.raises(NetxError) as caught:
         read_netx(path)
     assert caught.value.dataset == blamed
@@ -104,7 +104,7 @@ def test_image_before_a_dense_layer_must_be_flattened(path):
         del f["layer/2"]
         for i in (2, 3, 4):
             f.move(f"layer/{i + 1}", f"layer/{i}")
-        checksum.sign(f)
+        integrity.sign(f)
     with pytest.raises(NetxError, match="/layer/1/type: expected flatten before it"):
         read_netx(path)
 

@@ -20,7 +20,7 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 from export import FixedNetwork, ModelError, read_netx
 from export.model.layer import Layer
-from export.netx.synapses import PAIRS
+from export.netx.names import PAIRS
 from lava_procs.clock import Clock, clocks
 from lava_procs.netx_kind import is_ours
 from lava_procs.neuron_processes import process_for

@@ -11,7 +11,7 @@ from lava.proc.io.sink import RingBuffer as Sink
 from lava.proc.io.source import RingBuffer as Source
 
 from export import ModelError, NetxError, simulate, write_netx
-from export.netx import checksum
+from export.netx import integrity
 from hw_tests.networks.random_nets import random_network
 from lava_procs import Network, inline, probes
 
@@ -189,6 +189,6 @@ def test_missing_file_is_refused(tmp_path):
 def test_damaged_file_is_refused_by_the_reader(our_file):
     with h5py.File(our_file, "a") as f:
         del f["layer/1/neuron/te"]
-        checksum.sign(f)
+        integrity.sign(f)
     with pytest.raises(NetxError, match="/layer/1/neuron/te"):
         Network(our_file)

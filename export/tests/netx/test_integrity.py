@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from export import read_netx, write_netx
-from export.netx import checksum, screen
+from export.netx import integrity
 from export.tests.netx.test_hostile_files import refusal
 from export.tests.strategies import assert_same, cosine_network, kinds_networks, rich_network
 
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 def changed(path: Path, change: Callable[[h5py.File], None]) -> Path:
     with h5py.File(path, "a") as f:
         change(f)
-        checksum.sign(f)
+        integrity.sign(f)
     return path
 
 
@@ -87,7 +87,7 @@ def circle(f: h5py.File) -> None:
 
 
 def deep(f: h5py.File) -> None:
-    f.create_group("a/" * (screen.DEPTH_MAX + 2))
+    f.create_group("a/" * (integrity.DEPTH_MAX + 2))
 
 
 def many_strings(f: h5py.File) -> None:
@@ -142,7 +142,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
 
 def test_file_that_is_too_large_is_not_opened(path):
     with path.open("r+b") as file:
-        file.truncate(screen.FILE_BYTES_MAX + 1)  # without taking space on the disk
+        file.truncate(integrity.FILE_BYTES_MAX + 1)  # without taking space on the disk
     assert "bytes" in refusal(path).found
 
 
@@ -269,7 +269,7 @@ def test_changed_value_is_noticed(path, name, index):
     with h5py.File(path, "a") as f:
         f[name][index] = f[name][index] + 1
     error = refusal(path)
-    assert error.dataset == checksum.PLACE
+    assert error.dataset == integrity.CHECKSUM
     assert "the file is damaged" in error.remedy
 
 
@@ -277,14 +277,14 @@ def test_changed_value_is_noticed(path, name, index):
 def test_changed_version_does_not_switch_the_checksum_off(path, version):
     with h5py.File(path, "a") as f:
         f["celif/version"][()] = version
-    assert refusal(path).dataset == checksum.PLACE
+    assert refusal(path).dataset == integrity.CHECKSUM
 
 
 def test_file_without_its_checksum_is_refused(path):
     with h5py.File(path, "a") as f:
         del f["celif/checksum"]
     error = refusal(path)
-    assert (error.dataset, error.found) == (checksum.PLACE, "none")
+    assert (error.dataset, error.found) == (integrity.CHECKSUM, "none")
 
 
 def test_file_of_version_3_is_still_read():

@@ -1,64 +1,19 @@
-"""The temporal encoding in a netx file: each table stands once, and layers link to it."""
+"""Reading the temporal encoding: each table stands once in a file, and layers link to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import h5py
 import numpy as np
 
 from export.loihi2 import HOLD_MAX, STEPS_MAX
-from export.model.celif import CelifLayer
-from export.model.layer import Layer
 from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
 from export.netx.names import AGAIN
 from export.netx.values import Values
 
 TE_VALUES_MAX = 1 << 25
 """Most mantissas that the tables of a file may unfold to: 256 MB of memory."""
-
-
-def table_store(f: h5py.File, layers: Iterable[Layer]) -> Callable[[CelifLayer], h5py.Dataset]:
-    """Give each TE table one home under /te; a layer may be the first rows of a wider one's."""
-    tables: list[tuple[CelifLayer, h5py.Dataset]] = []
-
-    def store(layer: CelifLayer) -> h5py.Dataset:
-        for wider, dataset in tables:
-            if np.array_equal(wider.te[: layer.rows], layer.te) and wider.te_form.same(
-                layer.te_form
-            ):
-                return dataset
-        dataset = f.create_dataset(f"te/{len(tables)}", data=te_array(layer))
-        tables.append((layer, dataset))
-        return dataset
-
-    # Widest first, so that the rows of every narrower layer are there to be found.
-    encoded = [layer for layer in layers if isinstance(layer, CelifLayer)]
-    for layer in sorted(encoded, key=lambda layer: -layer.rows):
-        store(layer)
-    return store
-
-
-def te_array(layer: CelifLayer) -> np.ndarray:
-    """What the file holds of TE, in the narrowest type that holds its bits."""
-    stored = layer.te_form.stored(layer.te)
-    if isinstance(layer.te_form, CosineTable):
-        return stored.astype(np.int32)
-    return stored.astype(np.uint8 if layer.te_form.packed else _mantissa_type(layer.te_bits))
-
-
-def _mantissa_type(bits: int) -> type[np.signedinteger]:
-    return np.int8 if bits <= 8 else np.int16
-
-
-def write(neuron: h5py.Group, layer: CelifLayer, stored: h5py.Dataset) -> None:
-    """Link the layer's group ``neuron`` to its table, and say how the table is kept."""
-    neuron["te"] = stored
-    neuron["teEncoding"] = np.bytes_(layer.te_form.encoding)
-    neuron["teHold"], neuron["teSteps"] = layer.te_form.hold, layer.te.shape[1]
-    if isinstance(layer.te_form, CosineTable):
-        neuron["teWave"] = layer.te_form.wave.astype(_mantissa_type(layer.te_bits))
 
 
 class Tables:
@@ -91,7 +46,9 @@ class Tables:
         return self.stored[key]
 
 
-def read(values: Values, at: str, tables: Tables, owner: str, rows: int) -> tuple[Form, np.ndarray]:
+def read_te(
+    values: Values, at: str, tables: Tables, owner: str, rows: int
+) -> tuple[Form, np.ndarray]:
     """How a layer's TE is kept, and its mantissas (row, step)."""
     if tables.version == 1 or (tables.version is None and f"{at}/teEncoding" not in values.f):
         return DENSE, tables.table(f"{at}/te", 2)[:rows]

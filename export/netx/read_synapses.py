@@ -1,71 +1,18 @@
-"""Synapses in a netx file: types ``dense``, ``dense_rec``, ``conv``, ``input`` and ``flatten``."""
+"""Reading a layer's synapses, of the types ``dense``, ``dense_rec``, ``conv`` and ``input``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import h5py
 import numpy as np
 
 from export.model.geometry import Geometry, Shape
-from export.model.layer import Layer
-from export.netx.names import CONV, DENSE, DENSE_REC, FLATTEN, INPUT, TYPES
+from export.netx.names import CONV, DENSE_REC, FLATTEN, INPUT, PAIRS, TYPES
 from export.netx.values import Values
-
-PAIRS = ("stride", "padding", "dilation")
-
-
-def layer_type(layer: Layer) -> str:
-    """Netx's name for the layer's synapses."""
-    if layer.geometry is None:
-        return DENSE if layer.weight_rec is None else DENSE_REC
-    alike = bool((layer.weight == layer.weight.flat[0]).all())
-    return INPUT if alike and layer.geometry.one_to_one(layer.weight) else CONV
-
-
-def _write_type(group: h5py.Group, name: str) -> None:
-    group.create_dataset("type", (1,), "S10", [name.encode()])
-
-
-def write_flatten(group: h5py.Group, before: Layer) -> None:
-    """Write that the images of ``before`` become vectors."""
-    _write_type(group, FLATTEN)
-    group["shape"] = np.array([before.neurons, 1, 1])
-
-
-def write_synapses(group: h5py.Group, layer: Layer) -> None:
-    """Write the weights of a layer, and how its output is delayed."""
-    kind = layer_type(layer)
-    _write_type(group, kind)
-    weight = layer.weight.ravel()[:1] if kind == INPUT else layer.weight
-    group["weight"] = weight.astype(layer.weight_type)
-    if layer.geometry is None:
-        group["shape"] = np.array([layer.neurons])
-        group["inFeatures"], group["outFeatures"] = layer.inputs, layer.neurons
-    else:
-        group["shape"] = np.array(layer.output_shape)
-    if kind == CONV:
-        _write_geometry(group, layer.geometry, layer.weight)
-    if layer.weight_rec is not None:
-        group["weight_rec"] = layer.weight_rec.astype(layer.weight_type)
-    if layer.delay is not None:
-        group["delay"] = layer.delay.astype(np.int8)
-    if layer.input_exp:
-        group["inExp"] = layer.input_exp
-
-
-def _write_geometry(group: h5py.Group, geometry: Geometry | None, weight: np.ndarray) -> None:
-    assert geometry is not None  # of a convolution
-    group["inShape"] = np.array(geometry.input_shape)
-    group["inChannels"], group["outChannels"] = geometry.input_shape.channels, len(weight)
-    group["kernelSize"] = np.array(weight.shape[2:])
-    for name in PAIRS:
-        group[name] = np.array(getattr(geometry, name))
-    group["groups"] = geometry.groups
 
 
 def read_synapses(values: Values, at: str) -> dict[str, Any]:
-    """Fields of a layer that :func:`write_synapses` writes."""
+    """Fields of a layer that :func:`export.netx.write.write_layer` writes for its synapses."""
     kind = values.text(f"{at}/type")
     if kind not in TYPES:
         raise values.error(f"{at}/type", ", ".join((*TYPES, FLATTEN)), kind)

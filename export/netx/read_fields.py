@@ -1,55 +1,26 @@
-"""Reading and writing the fields of a layer by the table of its class, whatever its kind."""
+"""Reading the fields of a layer by the table of its class, whatever its kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import h5py
 import numpy as np
 
-from export.model.celif import CelifLayer
 from export.model.fields import CONSTANT, EXPONENT, INTEGER, ROWS, SPARSE_ROWS, TE, NetxField
 from export.model.layer import Layer
-from export.netx import te
+from export.netx.read_te import Tables, read_te
 from export.netx.values import Values
-
-StoreTe = Callable[[CelifLayer], h5py.Dataset]
-"""Returns the dataset that holds a layer's TE."""
-
-
-def write_fields(group: h5py.Group, layer: Layer, store_te: StoreTe) -> None:
-    """Write every field of ``layer`` below its group, in the order of its table."""
-    for entry in layer.netx:
-        if entry.form == TE:
-            assert isinstance(layer, CelifLayer)  # the one kind that has an encoding
-            te.write(group["neuron"], layer, store_te(layer))
-        elif entry.form == CONSTANT:
-            fixed = entry.value
-            group[entry.dataset] = np.bytes_(fixed) if isinstance(fixed, str) else fixed
-        else:
-            _write_value(group, entry, getattr(layer, entry.field))
-
-
-def _write_value(group: h5py.Group, entry: NetxField, value: Any) -> None:
-    if entry.form in (ROWS, SPARSE_ROWS):
-        if entry.form == ROWS or value.any():
-            group[entry.dataset] = value.astype(entry.dtype)
-    elif isinstance(value, np.ndarray):
-        group[entry.dataset] = value.astype(np.int8)
-    else:
-        group[entry.dataset] = int(value) + entry.offset
 
 
 def read_fields(
-    values: Values, at: str, kind: type[Layer], tables: te.Tables, owner: str, rows: int
+    values: Values, at: str, kind: type[Layer], tables: Tables, owner: str, rows: int
 ) -> dict[str, Any]:
     """Fields of a layer of ``kind`` in the group ``at``, with ``rows`` output channels."""
     fields: dict[str, Any] = {}
     for entry in kind.netx:
         place = f"{at}/{entry.dataset}"
         if entry.form == TE:
-            form, table = te.read(values, f"{at}/neuron", tables, owner, rows)
+            form, table = read_te(values, f"{at}/neuron", tables, owner, rows)
             fields |= {"te_form": form, "te": table}
         elif entry.form == CONSTANT:
             values.equal(place, _constant(values, place, entry.value), entry.value)

@@ -1,19 +1,28 @@
-"""Looking a file over before anything of it is read: what it may hold, and how much.
+"""Whether a file may be read at all: what it holds, how much, and whether it is undamaged.
 
 HDF5 can make a reader open other files (external links and storage, virtual datasets), follow
 links in circles, or allocate far more memory than the file has bytes (fill values, filters). A
 netx file needs none of that, so it is refused by name.
+
+The checksum covers every dataset's name, type, shape and bytes: what the file says, not how HDF5
+lays it out. Since version 3 every file has one, in ``/celif/checksum``; where there is one, it is
+verified, whatever the version.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import h5py
+import numpy as np
 
 from export.netx.names import AGAIN, NetxError
+
+CHECKSUM = "/celif/checksum"
+"""The dataset that holds the checksum."""
 
 FILE_BYTES_MAX = 1 << 30
 """Size of the largest file that is read."""
@@ -103,3 +112,44 @@ def _harmless(path: str, place: str, found: h5py.Dataset) -> None:
     if held != found.nbytes:
         expected = f"{found.nbytes} bytes, as its shape {found.shape} needs"
         raise NetxError(path, place, expected, f"{held} in the file", AGAIN)
+
+
+def content(found: Mapping[str, h5py.Dataset]) -> str:
+    """SHA-256, in hexadecimal, of all datasets but the checksum itself, in the order of names."""
+    digest = hashlib.sha256()
+    for name in sorted(found):
+        if name == CHECKSUM:
+            continue
+        values = np.asarray(found[name][()])
+        if values.dtype.kind == "O":  # a string of any length
+            values = np.asarray(values.item())
+        head = f"{name}\0{values.dtype.str}\0{values.shape}\0"
+        digest.update(head.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def stored_in(path: str | os.PathLike[str]) -> str | None:
+    """The checksum that a file has, or None for one of an earlier version."""
+    with open_netx(path) as f:
+        value = f[CHECKSUM][()] if CHECKSUM in f else None
+    return value.decode() if isinstance(value, bytes) else None
+
+
+def sign(f: h5py.File) -> None:
+    """Write the checksum of an open file's present content."""
+    if CHECKSUM in f:
+        del f[CHECKSUM]
+    f[CHECKSUM] = np.bytes_(content(datasets(f.filename, f)))
+
+
+def verify(path: str | os.PathLike[str], found: Mapping[str, h5py.Dataset]) -> bool:
+    """Whether the file has a checksum; :class:`NetxError` if it is not that of the content."""
+    if CHECKSUM not in found:
+        return False
+    value = found[CHECKSUM][()]
+    stored = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    expected = content(found)
+    if stored != expected:
+        remedy = f"the file is damaged, {AGAIN}"
+        raise NetxError(path, CHECKSUM, f"{expected}, that of the content", repr(stored), remedy)
+    return True
