@@ -18,8 +18,8 @@ from export.model.celif import CelifLayer
 from export.model.geometry import delayed
 from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
-from export.twin.sums import synaptic_sums
-from export.twin.walk import Arriving, encoded, run_integers, walk
+from export.twin.scans import synaptic_sums
+from export.twin.simulate import Arriving, encoded, run_integers, walk
 from training.dynamics import Params
 from training.functional import WIDTH
 from training.kernels import reference

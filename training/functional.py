@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
@@ -73,6 +74,15 @@ _REFUSALS = {"fused": _not_fused, "triton": _not_triton}
 def fuses(backend: str, x: torch.Tensor) -> bool:
     """Whether ``backend`` means the fused kernel for ``x``."""
     return backend in ("auto", "fused") and _not_fused(x) is None
+
+
+def hooked(layer: nn.Module) -> bool:
+    """Whether ``layer`` has hooks, which see or change what passes through it; no kernel does."""
+    hooks = (
+        layer._forward_hooks, layer._forward_pre_hooks,
+        layer._backward_hooks, layer._backward_pre_hooks,
+    )  # fmt: skip
+    return any(hooks)
 
 
 def _choose(backend: str, x: torch.Tensor, offered: Iterable[str] = BACKENDS) -> str:

@@ -30,8 +30,7 @@ from export.model.input_coding import Encoding
 from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
 from export.model.network import FixedNetwork, needed_gap
-from export.twin.simulate import simulate
-from export.twin.walk import Arriving, encoded, run_integers, send, walk
+from export.twin.simulate import Arriving, encoded, run_integers, send, simulate, walk
 from training import neurons
 from training.neurons.kind import Drive, NeuronParams
 

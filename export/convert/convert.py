@@ -21,8 +21,9 @@ from export.convert.round import choose_encoding
 from export.model.input_coding import Encoding
 from export.model.network import FixedNetwork
 from export.model.slayer import SlayerLayer
+from training.functional import hooked
 from training.network.network import Network
-from training.network.synapses import Synapses, hooked
+from training.network.synapses import Synapses
 from training.network.temporal_encoding import Cosine
 
 CALIBRATION_SAMPLES = 256

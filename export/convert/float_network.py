@@ -18,7 +18,6 @@ from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
 from export.model.network import KINDS
 from training.decays import Value
-from training.network import temporal_encoding
 from training.network.network import Network
 from training.network.temporal_encoding import Cosine
 
@@ -205,5 +204,6 @@ def decay_values(decay: Value) -> float | np.ndarray:
 @torch.no_grad()
 def encoding_values(te: torch.Tensor | Cosine) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a temporal encoding's table and, for a cosine, the turns per step, in float64."""
-    table = temporal_encoding.table(te).cpu().numpy().astype(np.float64)
-    return table, te.turns().cpu().numpy() if isinstance(te, Cosine) else None
+    if isinstance(te, Cosine):
+        return float64(te()), te.turns().cpu().numpy()
+    return float64(te), None

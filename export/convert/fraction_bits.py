@@ -19,7 +19,7 @@ from export.convert.formats import Choice
 from export.model.lif import LeakyLayer
 from export.proof.certificate import certify_layer
 from export.proof.intervals import worst_case
-from export.twin.walk import Arriving, run_integers
+from export.twin.simulate import Arriving, run_integers
 
 PROVEN_ENOUGH = 12
 """Fractional bits from which on a proof is preferred to a larger, calibrated number."""

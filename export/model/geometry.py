@@ -123,13 +123,13 @@ def extremes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest sum of every neuron for inputs in ``low``..``high``."""
     positive, negative = (
-        _total(part.astype(np.int64, copy=False), geometry)
+        total(part.astype(np.int64, copy=False), geometry)
         for part in (np.maximum(weight, 0), np.minimum(weight, 0))
     )
     return positive * low + negative * high, positive * high + negative * low
 
 
-def _total(weight: np.ndarray, geometry: Geometry | None) -> np.ndarray:
+def total(weight: np.ndarray, geometry: Geometry | None) -> np.ndarray:
     """Sum of the weights by which inputs reach every neuron."""
     if geometry is None:
         return weight.sum(1)

@@ -6,6 +6,7 @@ Lava's network read its class attributes and methods; none of them knows the cla
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -111,12 +112,12 @@ class Layer:
         """Number of output channels, each with a row of weights, of TE and a bias."""
         return self.weight.shape[0]
 
-    @property
+    @functools.cached_property
     def positions(self) -> int:
         """Neurons that share a row: 1, or the pixels of a convolution's output."""
         return self.neurons // self.rows
 
-    @property
+    @functools.cached_property
     def neurons(self) -> int:
         """Number of outputs."""
         return self.weight.shape[0] if self.geometry is None else self.output_shape.size
@@ -193,7 +194,7 @@ class Layer:
 
     def largest_sum(self, input_max: int) -> int:
         """Largest |sum|, partial or whole, of inputs up to ±``input_max``."""
-        _, most = synapses.extremes(np.abs(self.weight), self.geometry, 0, input_max)
+        most = synapses.total(np.abs(self.weight, dtype=np.int64), self.geometry) * input_max
         if self.weight_rec is not None:
             most = most + (np.abs(self.weight_rec).sum(1) << self.input_exp)
         return int(most.max())

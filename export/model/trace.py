@@ -1,4 +1,4 @@
-"""What a run of an integer (or dequantised) network yields, whoever ran it."""
+"""What a run of an integer (or dequantised) network, or of one of its layers, yields."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ from typing import Any
 import numpy as np
 
 from training.support.summary import Summarised, Summary
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one layer did in one chunk of samples; arrays are (batch, time, neuron).
+
+    Spikes are bytes; the messages of a sigma-delta layer are floats.
+    """
+
+    spikes: np.ndarray
+    v: np.ndarray
+    theta: np.ndarray | None
+    saturated: int = 0
+    """How often a register stood at its end."""
+    kept: bool = False
+    """Whether the states are those of every step; otherwise the time axis of V and Θ is 1 long."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from export.convert.round import scales
 from export.loihi2 import DECAY_ONE
 from export.model.network import CelifLayer
-from export.twin.scans import Run, run_layer
-from export.twin.sums import exact_type
+from export.model.trace import Run
+from export.twin.scans import exact_type, run_layer
 from training.dynamics import Params
 from training.kernels import fused, recurrent
 

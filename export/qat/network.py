@@ -28,12 +28,11 @@ from export.convert.round import requantise
 from export.model import geometry
 from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer, FixedNetwork, ModelError
-from export.model.trace import Trace
+from export.model.trace import Run, Trace
 from export.qat.checkpoint import described, from_letters
 from export.qat.layer import LayerTensors, Rounded, delay, scan
 from export.qat.sources import BlockLayers, FileLayers, ModuleLayers, source_of
-from export.twin.scans import Run, run_layer
-from export.twin.sums import arriving_sums
+from export.twin.scans import arriving_sums, run_layer
 from training import checkpoint
 from training.network.network import Network
 from training.support.uncompiled import uncompiled

@@ -27,7 +27,7 @@ from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer
 from export.model.slayer import SigmaDeltaLayer
 from export.model.te import CosineTable, Table
-from export.twin.sums import arriving_sums
+from export.twin.scans import arriving_sums
 
 COLUMNS = ("sample", "layer", "neuron", "k", "time_step", "sum", "theta", "v", "s")
 _EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -12,10 +12,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from training import decays
-from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH, fuses, layers
+from training.functional import ALPHA, BETA, GAMMA, THETA0, WIDTH, fuses, hooked, layers
 from training.network import temporal_encoding
 from training.network.config import NetworkConfig
-from training.network.synapses import LayerRecord, Synapses, hooked
+from training.network.synapses import LayerRecord, Synapses
 from training.neurons.kind import CONTEXT, Drive, NeuronParams
 from training.support import checks
 

@@ -37,12 +37,3 @@ class Synapses(nn.Linear):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the product without the bias."""
         return F.linear(x, self.weight)
-
-
-def hooked(layer: nn.Module) -> bool:
-    """Whether ``layer`` has hooks, which see or change what passes through it."""
-    hooks = (
-        layer._forward_hooks, layer._forward_pre_hooks,
-        layer._backward_hooks, layer._backward_pre_hooks,
-    )  # fmt: skip
-    return any(hooks)

@@ -15,8 +15,7 @@ slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed
 from export import FixedNetwork, ModelError, read_netx, to_netx
 from export.model.network import CelifLayer, CubaLayer
 from export.netx.read import read_layer
-from export.twin.scans import run_layer
-from export.twin.sums import synaptic_sums
+from export.twin.scans import run_layer, synaptic_sums
 from training import block
 
 STEPS = 24

@@ -15,8 +15,7 @@ slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed
 from export import FixedNetwork, ModelError, read_netx, simulate, to_netx
 from export.model.geometry import delayed
 from export.model.layer import Layer
-from export.twin.scans import run_layer
-from export.twin.sums import arriving_sums
+from export.twin.scans import arriving_sums, run_layer
 from training import Network, block
 
 STEPS = 20

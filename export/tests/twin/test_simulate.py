@@ -13,10 +13,9 @@ from export import Trace, simulate, write_netx
 from export.loihi2 import STATE_MAX
 from export.model.network import CelifLayer, CubaLayer, Encoding, FixedNetwork
 from export.steps.cuba import CubaParams
-from export.twin import scans
 from export.twin import simulate as twin
-from export.twin.scans import run_layer
-from export.twin.sums import synaptic_sums
+from export.twin import slayer_scans
+from export.twin.scans import run_layer, synaptic_sums
 from hw_tests import oracle
 from hw_tests.networks.random_nets import random_network
 from hw_tests.worked.celif import WORKED_CASES
@@ -167,7 +166,7 @@ def test_twin_reproduces_the_worked_cuba_neurons(case):
     spikes, v = np.empty(acc.shape, np.float32), np.empty(acc.shape, np.int32)
     p = CubaParams(a["du"], a["dv"], a["vth"], np.int64(0))
     none = np.zeros((0, 0), np.int64)
-    scans._scan_cuba(acc, none, 0, p, bias, True, spikes, v, np.zeros(1, np.int64))
+    slayer_scans._scan_cuba(acc, none, 0, p, bias, True, spikes, v, np.zeros(1, np.int64))
     assert v[0].T.tolist() == case.v
     assert spikes[0].T.tolist() == case.s
 

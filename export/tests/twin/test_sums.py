@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from export import simulate
-from export.twin import sums
+from export.twin import scans as sums
 from hw_tests.networks.random_nets import random_network
 from training.support import compiled
 
