@@ -12,8 +12,7 @@ import training as training  # first: it sets OpenMP's wait policy before torch 
 
 if TYPE_CHECKING:
     from export.convert.formats import Formats
-    from export.convert.report import ExportReport
-    from export.exporter import to_netx
+    from export.exporter import ExportReport, to_netx
     from export.model.network import FixedNetwork, ModelError
     from export.model.trace import Trace
     from export.netx.names import NetxError
@@ -38,7 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ExportReport": "export.convert.report",
+    "ExportReport": "export.exporter",
     "FixedNetwork": "export.model.network",
     "Formats": "export.convert.formats",
     "ModelError": "export.checks",

@@ -39,8 +39,12 @@ def integer(owner: str, field: str, value: Any, low: int, high: int) -> None:
 def array(owner: str, field: str, value: np.ndarray, ndim: int) -> None:
     """Require a non-empty array of ``ndim`` axes."""
     if value.ndim != ndim or value.size == 0:
-        expected = f"a non-empty array of {ndim} axes"
-        raise ModelError.about(owner, field, expected, f"shape {value.shape}")
+        raise _of_another_shape(owner, field, value, ndim)
+
+
+def _of_another_shape(owner: str, field: str, value: np.ndarray, ndim: int) -> ModelError:
+    expected = f"a non-empty array of {ndim} axes"
+    return ModelError.about(owner, field, expected, f"shape {value.shape}")
 
 
 def integers(owner: str, field: str, value: np.ndarray, low: int, high: int) -> None:
@@ -53,7 +57,8 @@ def integers(owner: str, field: str, value: np.ndarray, low: int, high: int) -> 
 
 def per_neuron(owner: str, field: str, value: np.ndarray, ndim: int, neurons: int) -> None:
     """Require an array of ``ndim`` axes, the first of which counts neurons."""
-    array(owner, field, value, ndim)
+    if value.ndim != ndim or value.size == 0:
+        raise _of_another_shape(owner, field, value, ndim)
     if len(value) != neurons:
         expected = f"{neurons} {'values' if ndim == 1 else 'rows'}, one per neuron"
         raise ModelError.about(owner, field, expected, len(value))

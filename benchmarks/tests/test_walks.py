@@ -8,8 +8,8 @@ from benchmarks.studies.walks import DOORS, walk, walk_to_netx
 def test_export_stays_shallow():
     found = walk_to_netx(DOORS)
     assert found.deepest[0] == "export/exporter.py:to_netx"
-    assert found.depth <= 15, "it was 17, and the twin's tables of neurons cost three"
-    assert len(found.files) <= 40
+    assert found.depth <= 12
+    assert len(found.files) <= 24
 
 
 def test_walk_counts_functions_that_wait_for_each_other():

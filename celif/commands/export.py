@@ -58,7 +58,7 @@ def export(
     from celif.inputs.samples import Model, read_checkpoint, require_same_task, task_of
     from celif.views.export_table import show_export
     from export import QuantizedNetwork, to_netx
-    from export.model.input_coding import TaskLabel
+    from export.model.task_label import TaskLabel
 
     chosen = formats(
         weight_bits=weight_bits,

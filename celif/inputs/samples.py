@@ -9,9 +9,10 @@ import numpy as np
 
 from celif import console
 from celif.inputs.arrays import read_archive, read_labels, read_samples
+from celif.inputs.likeness import clipped, unlike
 from celif.inputs.user_tasks import load_task, require_task, user_object
 from export import FixedNetwork, QuantizedNetwork, Trace, read_netx, simulate
-from export.model.input_coding import TaskLabel
+from export.model.task_label import TaskLabel
 from export.model.trace import joined
 from training import Network, checkpoint
 from training.support.atomic import atomic_file
@@ -154,9 +155,9 @@ def warn_of_inputs(fixed: FixedNetwork, x: np.ndarray) -> None:
     Those that are clipped are the encoding's own to warn of.
     """
     code = fixed.encoding
-    if x.dtype.kind != "f" or code.clipped(x):
+    if x.dtype.kind != "f" or clipped(code, x):
         return
-    if (found := code.unlike(x)) is not None:
+    if (found := unlike(code, x)) is not None:
         console.warn(f"inputs: {found}")
 
 

@@ -15,7 +15,9 @@ import numpy as np
 
 from celif import console
 from celif.inputs.arrays import read_archive, read_labels, read_samples
-from export.model.input_coding import Encoding, TaskLabel
+from celif.inputs.likeness import unlike
+from export.model.network import Encoding
+from export.model.task_label import TaskLabel
 from training import tasks
 from training.tasks import Task
 
@@ -192,6 +194,6 @@ def compare_calibration(
     name = None if task is None else task.name
     if data is None and not (name == "digits" or (name is not None and Path(name).is_file())):
         return
-    found = encoding.unlike(load_task(name, data, labels).train.x.numpy())
+    found = unlike(encoding, load_task(name, data, labels).train.x.numpy())
     if found is not None:
         console.warn(f"--calibration is not like the training samples of {name or data}: {found}")

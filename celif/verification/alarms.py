@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from celif.inputs.likeness import unlike
 from celif.verification.gap import Gap, LayerGap
-from export.model.input_coding import Encoding
+from export.model.network import Encoding
 
 RATE_MOVED = 0.1
 """A layer's firing rate may move by this share of itself …"""
@@ -113,7 +114,7 @@ def _fall(gap: Gap, inputs: Alarm | None) -> Alarm | None:
 
 def input_alarm(x: np.ndarray, encoding: Encoding) -> Alarm | None:
     """Compare float samples with the range that a file was calibrated for."""
-    found = encoding.unlike(x)
+    found = unlike(encoding, x)
     return None if found is None else Alarm("inputs", None, found)
 
 

@@ -11,9 +11,8 @@ import torch
 from torch import nn
 
 from export import ModelError, QuantizedNetwork
-from export.convert.choose import float_spikes
 from export.convert.convert import is_followed, read
-from export.convert.float_network import FloatLayer
+from export.convert.float_network import FloatLayer, float_spikes
 from export.convert.reading.from_blocks import members
 from export.convert.reading.from_module import clone_of
 from export.convert.reading.own_forward import require_floats

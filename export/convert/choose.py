@@ -1,41 +1,55 @@
 """Choosing the formats of a network: exponents by what they cost, fractional bits by what is safe.
 
-Each rule of :mod:`export.convert.exponents` proposes exponents for a TE table, for the weights of a
-layer, for the readout. The rule ``"best"`` starts with the least mean square everywhere and then
-tries the others, place by place: a proposal is taken if it clips less and brings the network's
-outputs on the calibration data nearer to the float ones. One that clips more than the mean square
-would is not considered: it moves single weights by as much as a threshold, and what the others
-gain by it changes no predictions (``docs/quantisation.md``). Fractional bits follow from
-:mod:`export.convert.fraction_bits`.
+A network has several places that need an exponent: every TE table, the weights of every layer,
+the readout. Each rule of :mod:`export.convert.round` proposes one for each of them. The rule
+``"best"`` starts with the least mean square everywhere and then tries the others, place by place: a
+proposal is taken if it clips less and brings the network's outputs on the calibration data nearer
+to the float ones. One that clips more than the mean square would is not considered: it moves single
+weights by as much as a threshold, and what the others gain by it changes no predictions
+(``docs/quantisation.md``). Fractional bits follow from :mod:`export.convert.fraction_bits`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
+from export import loihi2
+from export.checks import ModelError
 from export.convert import fraction_bits
-from export.convert.exponents import RULES, Proposals
-from export.convert.float_network import FloatLayer, FloatNetwork
-from export.convert.formats import BEST, Choice, Formats
+from export.convert.float_network import FloatLayer, FloatNetwork, float_outputs
+from export.convert.formats import BEST, Choice, Formats, LayerFormat
 from export.convert.fraction_bits import Given
-from export.convert.round import integer_layer, integer_readout, require_relays
-from export.model import geometry
-from export.model.input_coding import Encoding
-from export.model.layer import SpikingLayer
+from export.convert.round import (
+    RULES,
+    bias_exponent,
+    exponents,
+    integer_layer,
+    integer_readout,
+    require_relays,
+)
 from export.model.lif import LeakyLayer
-from export.model.network import FixedNetwork, needed_gap
-from export.twin.simulate import Arriving, encoded, run_integers, send, simulate, walk
-from training import neurons
-from training.neurons.kind import Drive, NeuronParams
+from export.model.network import Encoding, FixedNetwork, needed_gap
+from export.model.te import block_means, quarter_wave
+from export.twin.simulate import Arriving, encoded, run_integers, send, simulate
+from training.network.temporal_encoding import AMPLITUDE
+from training.slayer.mantissa import EXPONENT_MAX, exponent, mantissa_max
 
 FIRST = "mse"
 """The rule to start from, and the only one where there are no data to measure with."""
+
+READOUT = "readout"
+"""The place of the readout in a :data:`Plan`."""
+
+Plan = dict[Hashable, Any]
+"""Exponents by place: one for all rows, or an array with one for each of them.
+
+A place is :data:`READOUT`, the number of a layer for its weights, or a key that layers with the
+same TE in the same formats share.
+"""
 
 
 def choose_network(
@@ -47,28 +61,26 @@ def choose_network(
     """
     net = net.with_input_scale(encoding.scale)
     graded = None if x is None else encoding.encode(x, net.steps)
-    proposals = Proposals(net, formats)
-    builder = _Builder(net, encoding, proposals, graded)
+    planner = Planner(net, formats, encoding)
     if formats.rule != BEST or graded is None:
         rule = FIRST if formats.rule == BEST else formats.rule
-        return builder.choose_bits(proposals.propose(rule))
-    by_rule = {rule: proposals.propose(rule) for rule in (FIRST, *RULES)}
+        return planner.choose_bits(planner.propose(rule), graded)
+    by_rule = {rule: planner.propose(rule) for rule in (FIRST, *RULES)}
     plan = by_rule[FIRST]
-    chosen = builder.choose_bits(plan)
-    better = _improved(by_rule, builder, *chosen)
-    return chosen if better is plan else builder.choose_bits(better)
+    chosen = planner.choose_bits(plan, graded)
+    better = _improved(by_rule, planner, graded, *chosen)
+    return chosen if better is plan else planner.choose_bits(better, graded)
 
 
 def _improved(
-    by_rule: dict[str, Any],
-    builder: _Builder,
+    by_rule: dict[str, Plan],
+    planner: Planner,
+    graded: np.ndarray,
     fixed: FixedNetwork,
     choices: list[Choice | None],
-) -> dict[Hashable, int | np.ndarray]:
+) -> Plan:
     """The first plan with other exponents where they bring the outputs nearer to the float ones."""
-    graded = builder.graded
-    assert graded is not None
-    wanted = float_outputs(builder.net, builder.encoding, graded)
+    wanted = float_outputs(planner.net, planner.encoding, graded)
     bits = [0 if choice is None else choice.fraction_bits for choice in choices]
     plan = by_rule[FIRST]
     least = float(np.square(outputs(fixed, graded) - wanted).mean())
@@ -82,46 +94,75 @@ def _improved(
                 continue
             tried.append(exps)
             other = {**plan, place: exps}
-            found = outputs(builder.with_bits(other, bits), graded)
+            found = outputs(planner.with_bits(other, bits), graded)
             cost = float(np.square(found - wanted).mean())
             if cost < least:
                 plan, least = other, cost
     return plan
 
 
-@dataclass(frozen=True)
-class _Builder:
-    """Builds a network with the exponents of a plan."""
+def outputs(net: FixedNetwork, graded: np.ndarray) -> np.ndarray:
+    """Logits or firing rates of a network in integers, in the units of the float network."""
+    unit = 1.0 if net.readout is None else 2.0**-net.readout.weight_exp
+    return simulate(net, graded).logits * unit / graded.shape[2]
 
-    net: FloatNetwork
-    encoding: Encoding
-    proposals: Proposals
-    graded: np.ndarray | None
 
-    def with_bits(self, plan: dict[Hashable, Any], bits: list[int]) -> FixedNetwork:
+class Planner:
+    """Proposes exponents for every place of a network, and makes integers with them."""
+
+    def __init__(self, net: FloatNetwork, formats: Formats, encoding: Encoding) -> None:
+        self.net, self.encoding = net, encoding
+        self.asked = formats.per_layer(net)
+        self.te_places = [
+            ("te", values.table, asked.te_bits, asked.te_form(values))
+            if isinstance(values, FloatLayer) and asked is not None
+            else None
+            for values, asked in zip(net.layers, self.asked, strict=False)
+        ]
+
+    def propose(self, rule: str) -> Plan:
+        """Return what ``rule`` proposes for every place; TE first, because layers share it."""
+        weighted = [i for i, place in enumerate(self.te_places) if place is not None]
+        found: Plan = {}
+        for i in weighted:
+            if self.te_places[i] not in found:
+                found[self.te_places[i]] = self._te(i, rule)
+        for i in weighted:
+            found[i] = self._weights(i, rule)
+        if self.net.readout is not None:
+            weight, asked = self.net.readout[0], self.asked[-1]
+            assert asked is not None
+            assert isinstance(asked.weight_bits, int)
+            any_weight = bool(weight.any())
+            found[READOUT] = RULES[rule](weight, asked.weight_bits) if any_weight else EXPONENT_MAX
+        return found
+
+    def with_bits(self, plan: Plan, bits: list[int]) -> FixedNetwork:
         """Integers with given fractional bits."""
         layers = [
-            self._layer(i, plan, n) if isinstance(values, FloatLayer) else values
+            self._integers(i, plan, n) if isinstance(values, FloatLayer) else values
             for i, (values, n) in enumerate(zip(self.net.layers, bits, strict=True))
         ]
         return self._network(layers, plan)
 
-    def choose_bits(self, plan: dict[Hashable, Any]) -> tuple[FixedNetwork, list[Choice | None]]:
+    def choose_bits(
+        self, plan: Plan, graded: np.ndarray | None
+    ) -> tuple[FixedNetwork, list[Choice | None]]:
         """Integers with as many fractional bits as are safe, or as are asked for.
 
         They are calibrated on what the integer layers before send, as that is what will arrive.
         """
         arriving = Arriving(None, self.encoding.range)
-        if self.graded is not None:
-            arriving = encoded(self.encoding, self.graded)
+        if graded is not None:
+            arriving = encoded(self.encoding, graded)
         layers: list[Any] = []
         choices: list[Choice | None] = []
         for i, values in enumerate(self.net.layers):
             layer: Any = values
             choice = None
             if isinstance(values, FloatLayer):
-                asked = self.proposals.asked[i]
-                at = partial(self._layer, i, plan)
+                asked = self.asked[i]
+                at = partial(self._integers, i, plan)
                 given = Given(arriving.range, arriving.inputs, self.net.steps)
                 if asked is not None and isinstance(asked.fraction_bits, int):
                     layer, choice = fraction_bits.forced(at, asked.fraction_bits, given)
@@ -136,15 +177,70 @@ class _Builder:
             )
         return self._network(layers, plan), choices
 
-    def _layer(self, i: int, plan: dict[Hashable, Any], bits: int) -> LeakyLayer:
+    def layer_format(self, i: int, plan: Plan, fraction_bits: int) -> LayerFormat:
+        """Formats of layer ``i`` with the exponents of ``plan``; ModelError if they do not fit."""
+        values, asked, weight_bits, te_bits = self._layer(i)
+        te_exp, weight_exp = plan[self.te_places[i]], plan[i]
+        if isinstance(te_exp, np.ndarray):
+            te_exp = te_exp[: len(values.weight)]
+        if isinstance(weight_exp, np.ndarray):
+            # Sums of more fractional bits than F are shifted right, those of all rows alike: a row
+            # of small weights must not cost the others theirs.
+            limit = max(fraction_bits - values.input_exp, weight_exp.min())
+            weight_exp = np.minimum(weight_exp, limit)
+        form = asked.te_form(values)
+        return LayerFormat(
+            weight_bits=weight_bits,
+            weight_exp=weight_exp,
+            te_bits=te_bits,
+            te_exp=te_exp,
+            te_form=form or quarter_wave(AMPLITUDE * float(2.0**te_exp), te_bits),
+            fraction_bits=fraction_bits,
+            bias_exp=bias_exponent(values, fraction_bits),
+            input_exp=values.input_exp,
+        )
+
+    def _layer(self, i: int) -> tuple[FloatLayer, Formats, int, int]:
+        values, asked = self.net.layers[i], self.asked[i]
+        assert isinstance(values, FloatLayer)
+        assert asked is not None
+        assert isinstance(asked.weight_bits, int)
+        assert isinstance(asked.te_bits, int)
+        return values, asked, asked.weight_bits, asked.te_bits
+
+    def _weights(self, i: int, rule: str) -> int | np.ndarray:
+        values, asked, bits, _ = self._layer(i)
+        rows = values.weight_rows
+        exps = exponents(rows, bits, rule, asked.per_channel)
+        if np.min(exps) < loihi2.WEIGHT_EXP_MIN:
+            limit = mantissa_max(bits) << -loihi2.WEIGHT_EXP_MIN
+            raise ModelError(
+                f"{values.name} weight: expected |w| up to {limit}, got {np.abs(rows).max():g}"
+            )
+        return exps
+
+    def _te(self, i: int, rule: str) -> int | np.ndarray:
+        """Exponents of the TE of layer ``i``, and of those that share it: of the widest."""
+        members = [j for j, other in enumerate(self.te_places) if other == self.te_places[i]]
+        values, asked, _, bits = max(map(self._layer, members), key=lambda one: len(one[0].weight))
+        form = asked.te_form(values)
+        if form is None:
+            return exponent(AMPLITUDE, bits)
+        table, limit = block_means(values.te, form.hold), mantissa_max(bits)
+        # TE · V is shifted right by the exponent, so it cannot be negative.
+        if (largest := float(np.abs(table).max())) >= limit + 0.5:
+            raise ModelError(f"te: expected |TE| up to {limit} for {bits} bits, got {largest:g}")
+        return exponents(table, bits, rule, asked.per_channel)
+
+    def _integers(self, i: int, plan: Plan, bits: int) -> LeakyLayer:
         values = self.net.layers[i]
         assert isinstance(values, FloatLayer)
-        layer = integer_layer(values, self.proposals.layer_format(i, plan, bits))
+        layer = integer_layer(values, self.layer_format(i, plan, bits))
         require_relays(values, layer)
         return layer
 
-    def _network(self, layers: list[Any], plan: dict[Hashable, Any]) -> FixedNetwork:
-        readout, asked = None, self.proposals.asked[-1]
+    def _network(self, layers: list[Any], plan: Plan) -> FixedNetwork:
+        readout, asked = None, self.asked[-1]
         if self.net.readout is not None and asked is not None:
             last = layers[-1]
             readout = integer_readout(
@@ -153,63 +249,7 @@ class _Builder:
                 lag=last.lag + 1 - last.delay_shift,
                 bits=asked.weight_bits,  # type: ignore[arg-type]
                 steps=self.net.steps,
-                best=plan[Proposals.READOUT],
+                best=plan[READOUT],
             )
         gap = needed_gap(layers)
         return FixedNetwork(tuple(layers), readout, self.net.steps, gap, self.encoding, {})
-
-
-def float_outputs(net: FloatNetwork, encoding: Encoding, graded: np.ndarray) -> np.ndarray:
-    """Logits (batch, class) of a float network, or firing rates of its last layer.
-
-    Layers that bring their integers, as SLAYER's do, run in them. ``graded`` are the samples as the
-    integers get them, (batch, channel, time), so that the encoding is no part of the difference.
-    """
-    *_, last = walk(net.layers, encoded(encoding, graded), _run, _send)
-    rates = last.sent.inputs.mean(1, dtype=np.float64)
-    return rates if net.readout is None else rates @ net.readout[0].T + net.readout[1]
-
-
-def _run(layer: FloatLayer | SpikingLayer, arriving: Arriving) -> Any:
-    if isinstance(layer, FloatLayer):
-        return float_spikes(layer, arriving.inputs)
-    return run_integers(layer, arriving)
-
-
-def _send(layer: FloatLayer | SpikingLayer, result: Any) -> Arriving:
-    if isinstance(layer, FloatLayer):
-        return Arriving(geometry.delayed(result, layer.output_delay), (0, 1))
-    return send(layer, result)
-
-
-def outputs(net: FixedNetwork, graded: np.ndarray) -> np.ndarray:
-    """Logits or firing rates of a network in integers, in the units of the float network."""
-    unit = 1.0 if net.readout is None else 2.0**-net.readout.weight_exp
-    return simulate(net, graded).logits * unit / graded.shape[2]
-
-
-@torch.no_grad()
-def float_spikes(
-    values: FloatLayer, inputs: np.ndarray, dtype: torch.dtype = torch.float32
-) -> np.ndarray:
-    """Spikes (batch, time, neuron) of a float layer for inputs in units of its input scale."""
-    weight = values.weight * values.input_scale
-    sums = torch.from_numpy(geometry.sums(weight, values.geometry, inputs, dtype))
-    te, bias = (
-        torch.from_numpy(np.repeat(rows, sums.shape[2] // len(rows), axis=0)).to(dtype)
-        for rows in (values.te[:, : sums.shape[1]], values.bias)
-    )
-    own = values.weight_rec
-    feedback = None if own is None else torch.from_numpy(own).to(dtype)
-    neuron = neurons.find(values.kind.kind.lower())
-    params: dict[str, Any] = {
-        name: getattr(values, name) for name, _ in values.kind.constants.values()
-    }
-    for name, value in params.items():
-        if isinstance(value, np.ndarray):  # a decay of each row
-            each = np.repeat(value, sums.shape[2] // len(value))
-            params[name] = torch.from_numpy(each).to(dtype)
-    spikes = neuron.spikes(
-        Drive(sums.transpose(1, 2), bias, feedback), te, NeuronParams(**params), "auto"
-    )
-    return spikes.transpose(1, 2).numpy()

@@ -1,15 +1,21 @@
-"""A trained network becomes integers: read, compared with its forward pass, given formats."""
+"""A trained network becomes integers: read, compared with its forward pass, given formats.
+
+Calibration samples decide how its inputs become graded spikes, and which formats suit it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
+from export import loihi2
 from export.checks import ModelError
 from export.convert.choose import choose_network
 from export.convert.float_network import FloatNetwork, read_network, require_finite
@@ -17,9 +23,7 @@ from export.convert.formats import Choice, Formats
 from export.convert.reading.from_blocks import read_blocks, require_own_forward
 from export.convert.reading.from_module import clone_of, has_slayer_neurons, is_chain, read_module
 from export.convert.reading.own_forward import require_floats
-from export.convert.round import choose_encoding
-from export.model.input_coding import Encoding
-from export.model.network import FixedNetwork
+from export.model.network import Encoding, FixedNetwork
 from export.model.slayer import SlayerLayer
 from training.functional import hooked
 from training.network.network import Network
@@ -28,6 +32,15 @@ from training.network.temporal_encoding import Cosine
 
 CALIBRATION_SAMPLES = 256
 """Calibration uses at most this many samples, spread over those it is given."""
+
+SAMPLES_MAX = 1024
+"""Samples that are taken from a DataLoader or a Dataset."""
+
+Calibration = Any
+"""An array or a tensor (batch, channel, time), a DataLoader, a Dataset, or what has such an ``x``.
+
+The items of a DataLoader or a Dataset are samples, or pairs of a sample and its target.
+"""
 
 
 def convert(
@@ -94,6 +107,60 @@ def _is_plain(net: Network) -> bool:
     )
 
 
+def digest(tensor: torch.Tensor) -> str:
+    """Return the checksum of a float tensor, by which a file knows what it was exported from."""
+    content = np.ascontiguousarray(tensor.numpy().astype("<f4"))
+    return hashlib.sha256(str(content.shape).encode() + content.tobytes()).hexdigest()
+
+
+def digests(floats: FloatNetwork) -> dict[str, str]:
+    """Return the checksums of all tensors that a network was made of."""
+    return {name: digest(tensor) for name, tensor in floats.tensors.items()}
+
+
+def as_samples(calibration: Calibration | None) -> torch.Tensor | np.ndarray | None:
+    """Return calibration samples as one array; None stays None."""
+    if calibration is None or isinstance(calibration, (np.ndarray, torch.Tensor)):
+        return calibration
+    if isinstance(calibration, DataLoader):
+        return _joined(calibration)
+    if isinstance(getattr(calibration, "x", None), (np.ndarray, torch.Tensor)):
+        return calibration.x
+    if hasattr(calibration, "__getitem__") and hasattr(calibration, "__len__"):
+        count = min(len(calibration), SAMPLES_MAX)
+        if count == 0:
+            raise ModelError("calibration: expected samples, got an empty Dataset")
+        return _stacked([_sample(calibration[i]) for i in range(count)])
+    raise ModelError(
+        "calibration: expected an array (batch, channel, time), a DataLoader or a Dataset, got "
+        f"{type(calibration).__name__}"
+    )
+
+
+def _sample(item: Any) -> torch.Tensor:
+    return torch.as_tensor(item[0] if isinstance(item, (tuple, list)) else item)
+
+
+def _joined(batches: DataLoader[Any]) -> torch.Tensor:
+    parts: list[torch.Tensor] = []
+    for batch in batches:
+        parts.append(_sample(batch))
+        if sum(map(len, parts)) >= SAMPLES_MAX:
+            break
+    if not parts:
+        raise ModelError("calibration: expected samples, got an empty DataLoader")
+    return torch.cat(parts)[:SAMPLES_MAX]
+
+
+def _stacked(samples: list[torch.Tensor]) -> torch.Tensor:
+    shapes = {tuple(sample.shape) for sample in samples}
+    if len(shapes) != 1:
+        raise ModelError(
+            f"calibration: expected samples of one shape, got {sorted(shapes)[:3]}; pad or cut them"
+        )
+    return torch.stack(samples)
+
+
 def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:
     x = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
     if x.ndim and len(x) > CALIBRATION_SAMPLES:
@@ -126,12 +193,36 @@ def encode_inputs(floats: FloatNetwork, x: np.ndarray | None, bits: int) -> Enco
     return choose_encoding(x, bits, floats.permutation, whole=whole)
 
 
-def digest(tensor: torch.Tensor) -> str:
-    """Return the checksum of a float tensor, by which a file knows what it was exported from."""
-    content = np.ascontiguousarray(tensor.numpy().astype("<f4"))
-    return hashlib.sha256(str(content.shape).encode() + content.tobytes()).hexdigest()
+def choose_encoding(
+    x: np.ndarray, bits: int, permutation: np.ndarray | None = None, whole: bool = False
+) -> Encoding:
+    """Encoding of inputs like ``x`` with at most ``bits`` bits; exact where x lies on a grid.
+
+    With ``whole``, x must be whole numbers, and stays what it is.
+    """
+    if not 1 <= bits <= loihi2.MESSAGE_BITS_MAX:
+        raise ModelError(f"input_bits: expected 1..{loihi2.MESSAGE_BITS_MAX}, got {bits}")
+    signed, largest = bool(x.min() < 0), float(np.abs(x).max()) or 1.0
+    levels = (1 << bits) - 1
+    if whole:
+        if largest > levels or not np.array_equal(x, np.rint(x)):
+            raise ModelError(
+                f"calibration: expected whole numbers up to {levels}, because the first block is a "
+                f"CUBA one, got {x.min():g}..{x.max():g}; encode the data as spikes"
+            )
+        levels = int(largest)
+    else:
+        levels = _grid(np.unique(x) / largest, levels)
+    return Encoding(x.shape[1], largest / levels, levels.bit_length(), signed, permutation)
 
 
-def digests(floats: FloatNetwork) -> dict[str, str]:
-    """Return the checksums of all tensors that a network was made of."""
-    return {name: digest(tensor) for name, tensor in floats.tensors.items()}
+def _grid(values: np.ndarray, levels: int) -> int:
+    """Fewest levels that hold all of ``values`` in −1..1, or ``levels`` if none up to it do."""
+    # 0, 1/16, … becomes 16 levels, not 255. Most grids are ruled out by a few of the values.
+    few = values[:: -(-len(values) // 64)]
+
+    def holds(grid: int, some: np.ndarray) -> bool:
+        return bool(np.abs(some * grid - np.rint(some * grid)).max() < 1e-4)
+
+    fits = (g for g in range(1, levels + 1) if holds(g, few) and holds(g, values))
+    return next(fits, levels)

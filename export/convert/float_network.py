@@ -1,10 +1,15 @@
-"""Trained networks as lists of layers: ours in float, SLAYER's in the integers they export."""
+"""Trained networks as lists of layers: ours in float, SLAYER's in the integers they export.
+
+:func:`read_network` reads a :class:`training.Network`, :mod:`export.convert.reading` all else.
+:func:`float_outputs` runs the layers, for their integers to be compared with.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,13 +18,17 @@ from torch import nn
 from export.checks import ModelError
 from export.loihi2 import MESSAGE_BITS_MAX
 from export.model.celif import CelifLayer
-from export.model.geometry import Geometry
+from export.model.geometry import Geometry, delayed
+from export.model.geometry import sums as synaptic_sums
 from export.model.layer import SpikingLayer
 from export.model.lif import LeakyLayer
-from export.model.network import KINDS
+from export.model.network import KINDS, Encoding
+from export.twin.simulate import Arriving, encoded, run_integers, send, walk
+from training import neurons
 from training.decays import Value
 from training.network.network import Network
 from training.network.temporal_encoding import Cosine
+from training.neurons.kind import Drive, NeuronParams
 
 EXPORTED = ("mean", "spikes")
 """Readouts of a network that a file can express: sums over all steps, weighted or not."""
@@ -207,3 +216,53 @@ def encoding_values(te: torch.Tensor | Cosine) -> tuple[np.ndarray, np.ndarray |
     if isinstance(te, Cosine):
         return float64(te()), te.turns().cpu().numpy()
     return float64(te), None
+
+
+def float_outputs(net: FloatNetwork, encoding: Encoding, graded: np.ndarray) -> np.ndarray:
+    """Logits (batch, class) of a float network, or firing rates of its last layer.
+
+    Layers that bring their integers, as SLAYER's do, run in them. ``graded`` are the samples as the
+    integers get them, (batch, channel, time), so that the encoding is no part of the difference.
+    """
+    *_, last = walk(net.layers, encoded(encoding, graded), _run, _send)
+    rates = last.sent.inputs.mean(1, dtype=np.float64)
+    return rates if net.readout is None else rates @ net.readout[0].T + net.readout[1]
+
+
+def _run(layer: FloatLayer | SpikingLayer, arriving: Arriving) -> Any:
+    if isinstance(layer, FloatLayer):
+        return float_spikes(layer, arriving.inputs)
+    return run_integers(layer, arriving)
+
+
+def _send(layer: FloatLayer | SpikingLayer, result: Any) -> Arriving:
+    if isinstance(layer, FloatLayer):
+        return Arriving(delayed(result, layer.output_delay), (0, 1))
+    return send(layer, result)
+
+
+@torch.no_grad()
+def float_spikes(
+    values: FloatLayer, inputs: np.ndarray, dtype: torch.dtype = torch.float32
+) -> np.ndarray:
+    """Spikes (batch, time, neuron) of a float layer for inputs in units of its input scale."""
+    weight = values.weight * values.input_scale
+    sums = torch.from_numpy(synaptic_sums(weight, values.geometry, inputs, dtype))
+    te, bias = (
+        torch.from_numpy(np.repeat(rows, sums.shape[2] // len(rows), axis=0)).to(dtype)
+        for rows in (values.te[:, : sums.shape[1]], values.bias)
+    )
+    own = values.weight_rec
+    feedback = None if own is None else torch.from_numpy(own).to(dtype)
+    neuron = neurons.KINDS[values.kind.kind.lower()]
+    params: dict[str, Any] = {
+        name: getattr(values, name) for name, _ in values.kind.constants.values()
+    }
+    for name, value in params.items():
+        if isinstance(value, np.ndarray):  # a decay of each row
+            each = np.repeat(value, sums.shape[2] // len(value))
+            params[name] = torch.from_numpy(each).to(dtype)
+    spikes = neuron.spikes(
+        Drive(sums.transpose(1, 2), bias, feedback), te, NeuronParams(**params), "auto"
+    )
+    return spikes.transpose(1, 2).numpy()

@@ -22,7 +22,7 @@ from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
 
 BEST = "best"
 RULES = (BEST, "max", "percentile", "mse")
-"""How exponents are chosen, see :mod:`export.convert.exponents`."""
+"""How exponents are chosen, see :mod:`export.convert.round`."""
 
 Bits = int | Sequence[int]
 

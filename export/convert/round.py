@@ -1,12 +1,24 @@
-"""From float values to the integers of a layer, once its formats are known.
+"""Rounding: which power of two values are rounded to, and the integers that they become.
+
+A mantissa of b bits at exponent e stands for mantissa · 2^−e. Raising e by one halves the
+rounding error of all values, and clips those beyond half of the range: the rules differ in how much
+clipping they take for it.
+
+==============  ===================================================================
+max             the largest e at which nothing is clipped
+percentile      the largest e at which 99 % of the values are not clipped
+mse             the e with the least mean square of rounding and clipping
+==============  ===================================================================
 
 Every rounding of the project is here: weights, TE, biases, thresholds and decays go to the nearest
-integer, halves to the even one, and are clipped to their bits. Which formats to take is the
-business of :mod:`export.convert.choose`.
+integer, halves to the even one, and are clipped to their bits. Which of the rules to follow is
+decided in :mod:`export.convert.choose`.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +29,73 @@ from export.checks import ModelError
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import LayerFormat
 from export.model import te
-from export.model.input_coding import Encoding
 from export.model.lif import DECAY, LeakyLayer
 from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer
 from export.model.te import CosineTable, Form, Table
-from training.slayer.mantissa import EXPONENT_MAX, mantissa_max
+from training.slayer.mantissa import EXPONENT_MAX, exponent, mantissa_max
+
+PERCENTILE = 99.0
+
+_FINER = 4
+"""How many exponents above the exact maximum's are tried: 2⁻⁴ of the range is left then."""
+
+
+def by_max(values: np.ndarray, bits: int) -> int:
+    """Return the largest exponent at which no value is clipped."""
+    return exponent(float(np.abs(values).max()), bits)
+
+
+def by_percentile(values: np.ndarray, bits: int) -> int:
+    """Return the largest exponent at which most values are not clipped."""
+    most = float(np.percentile(np.abs(values), PERCENTILE))
+    # Where most values are 0, the few others are all that there is.
+    return exponent(most, bits) if most > 0 else by_max(values, bits)
+
+
+def by_mse(values: np.ndarray, bits: int) -> int:
+    """Return the exponent with the least mean square error."""
+    least, limit = by_max(values, bits), mantissa_max(bits)
+
+    def error(e: int) -> float:
+        rounded = np.clip(np.rint(values * 2.0**e), -limit, limit)
+        return float(np.square(rounded * 2.0**-e - values).sum())
+
+    # The first of equals is the one that clips least.
+    return min(range(least, min(least + _FINER, EXPONENT_MAX) + 1), key=error)
+
+
+RULES: dict[str, Callable[[np.ndarray, int], int]] = {
+    "max": by_max,
+    "percentile": by_percentile,
+    "mse": by_mse,
+}
+
+
+def exponents(rows: np.ndarray, bits: int, rule: str, per_channel: bool) -> int | np.ndarray:
+    """Return one exponent for all ``rows`` (channel, …), or one for each of them."""
+    choose = RULES[rule]
+    if not per_channel:
+        return choose(rows, bits)
+    return np.array([choose(row, bits) for row in rows])
+
+
+def bias_exponent(values: FloatLayer, fraction_bits: int) -> int:
+    """Return the least exponent at which no bias is clipped.
+
+    Rounding a bias costs at most 2^(exponent − F − 1), far less than clipping one: with 13 bits
+    there is nothing to weigh.
+    """
+    bias = values.bias * 2.0**fraction_bits
+    largest = max(
+        float(bias.max()) / loihi2.BIAS_MANT_MAX, float(-bias.min()) / -loihi2.BIAS_MANT_MIN
+    )
+    exp = max(0, math.ceil(math.log2(largest))) if largest > 0 else 0
+    if exp > loihi2.BIAS_EXP_MAX:
+        raise ModelError(
+            f"{values.name} bias: expected |b| within 13 bits « {loihi2.BIAS_EXP_MAX} at "
+            f"{fraction_bits} fractional bits, got {np.abs(values.bias).max():g}"
+        )
+    return exp
 
 
 def scales(exp: int | np.ndarray, ndim: int) -> np.ndarray:
@@ -176,38 +250,3 @@ def integer_readout(
     raise ModelError.about(
         name, "bias", "sums that fit into 32 bits", f"|b| up to {np.abs(bias).max():g}"
     )
-
-
-def choose_encoding(
-    x: np.ndarray, bits: int, permutation: np.ndarray | None = None, whole: bool = False
-) -> Encoding:
-    """Encoding of inputs like ``x`` with at most ``bits`` bits; exact where x lies on a grid.
-
-    With ``whole``, x must be whole numbers, and stays what it is.
-    """
-    if not 1 <= bits <= loihi2.MESSAGE_BITS_MAX:
-        raise ModelError(f"input_bits: expected 1..{loihi2.MESSAGE_BITS_MAX}, got {bits}")
-    signed, largest = bool(x.min() < 0), float(np.abs(x).max()) or 1.0
-    levels = (1 << bits) - 1
-    if whole:
-        if largest > levels or not np.array_equal(x, np.rint(x)):
-            raise ModelError(
-                f"calibration: expected whole numbers up to {levels}, because the first block is a "
-                f"CUBA one, got {x.min():g}..{x.max():g}; encode the data as spikes"
-            )
-        levels = int(largest)
-    else:
-        levels = _grid(np.unique(x) / largest, levels)
-    return Encoding(x.shape[1], largest / levels, levels.bit_length(), signed, permutation)
-
-
-def _grid(values: np.ndarray, levels: int) -> int:
-    """Fewest levels that hold all of ``values`` in −1..1, or ``levels`` if none up to it do."""
-    # 0, 1/16, … becomes 16 levels, not 255. Most grids are ruled out by a few of the values.
-    few = values[:: -(-len(values) // 64)]
-
-    def holds(grid: int, some: np.ndarray) -> bool:
-        return bool(np.abs(some * grid - np.rint(some * grid)).max() < 1e-4)
-
-    fits = (g for g in range(1, levels + 1) if holds(g, few) and holds(g, values))
-    return next(fits, levels)

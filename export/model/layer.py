@@ -19,7 +19,6 @@ from export.model import geometry as synapses
 from export.model.fields import NetxField
 from export.model.geometry import Geometry, Shape
 from export.steps.listing import Program
-from training.slayer.mantissa import mantissa_max
 
 SPIKE_BITS = 1
 BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
@@ -207,11 +206,6 @@ class Layer:
         checks.integers(self.name, "weight", self.weight, low, high)
         if self.weight_rec is not None:
             checks.integers(self.name, "weight_rec", self.weight_rec, low, high)
-
-    def _check_mantissas(self, bits: int) -> None:
-        checks.integer(self.name, "weight_bits", bits, loihi2.WEIGHT_BITS_MIN, loihi2.WEIGHT_BITS)
-        limit = mantissa_max(bits)
-        self._check_weights(-limit, limit)
 
 
 class RegisterEnds(NamedTuple):

@@ -25,7 +25,7 @@ from export.steps import lif
 from export.steps.arithmetic import saturate
 from export.steps.lif import LifParams, LifState
 from export.steps.listing import Program
-from training.slayer.mantissa import EXPONENT_MAX
+from training.slayer.mantissa import EXPONENT_MAX, mantissa_max
 
 Constants = dict[str, tuple[str, str]]
 DECAY, STATE = "decay", "state"
@@ -65,7 +65,9 @@ class LeakyLayer(SpikingLayer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_mantissas(self.weight_bits)
+        bits = self.weight_bits
+        checks.integer(self.name, "weight_bits", bits, loihi2.WEIGHT_BITS_MIN, loihi2.WEIGHT_BITS)
+        self._check_weights(-mantissa_max(bits), mantissa_max(bits))
         checks.integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
         self._exponent("weight_exp", loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)
         for field, (_, rounding) in self.constants.items():

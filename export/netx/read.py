@@ -8,8 +8,8 @@ from dataclasses import replace
 import h5py
 
 from export.model.celif import CelifLayer
-from export.model.input_coding import Encoding, TaskLabel
-from export.model.network import KINDS, FixedNetwork, Layer, ReadoutLayer, needed_gap
+from export.model.network import KINDS, Encoding, FixedNetwork, Layer, ReadoutLayer, needed_gap
+from export.model.task_label import TaskLabel
 from export.netx import integrity
 from export.netx.names import AGAIN, FLATTEN, SIGNED, VERSION, NetxError
 from export.netx.read_fields import read_fields

@@ -32,8 +32,7 @@ from export import loihi2
 from export.checks import ModelError
 from export.model.celif import CelifLayer
 from export.model.layer import Layer, RegisterEnds, SpikingLayer, magnitude
-from export.model.network import FixedNetwork
-from export.model.readout import ReadoutLayer
+from export.model.network import FixedNetwork, ReadoutLayer
 from export.proof.intervals import intervals
 
 _CHANGE = {

@@ -16,8 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from export.model.input_coding import Encoding
-from export.model.network import CelifLayer, FixedNetwork, SpikingLayer, needed_gap
+from export.model.network import CelifLayer, Encoding, FixedNetwork, SpikingLayer, needed_gap
 from export.proof.adversary import Aim, driving_inputs
 from export.proof.intervals import intervals
 from export.steps.celif import IntParams

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from export.convert.calibration import Calibration, as_samples
-from export.convert.convert import convert, is_followed
+from export.convert.convert import Calibration, as_samples, convert, is_followed
 from export.convert.float_network import FloatNetwork
 from export.convert.formats import Formats
 from export.convert.reading.from_blocks import members

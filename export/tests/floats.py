@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from export.convert.choose import choose_network
-from export.convert.exponents import Proposals
+from export.convert.choose import Planner, choose_network
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import Choice, Formats, LayerFormat
-from export.model.input_coding import Encoding
-from export.model.network import CelifLayer
+from export.model.network import CelifLayer, Encoding
 
 
 def float_layer(rng: np.random.Generator, size: float = 1.0, **change) -> FloatLayer:
@@ -39,8 +37,9 @@ def layer_format(
     values: FloatLayer, fraction_bits: int, rule: str = "max", **formats
 ) -> LayerFormat:
     """Formats by a rule that needs no data."""
-    proposals = Proposals(network_of(values), Formats(**formats))
-    return proposals.layer_format(0, proposals.propose(rule), fraction_bits)
+    encoding = Encoding(values.weight.shape[1], 1.0, 1, signed=False)
+    planner = Planner(network_of(values), Formats(**formats), encoding)
+    return planner.layer_format(0, planner.propose(rule), fraction_bits)
 
 
 def choose(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from export.model import te as encodings
 from export.model.geometry import Geometry
-from export.model.input_coding import TaskLabel
 from export.model.network import CelifLayer, CubaLayer, Encoding, FixedNetwork, Layer, ReadoutLayer
+from export.model.task_label import TaskLabel
 from export.model.te import CosineTable, Table
 from hw_tests.networks.random_nets import random_network
 from hw_tests.networks.random_stacks import LayerSpec, random_stack

@@ -26,9 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from export.model import geometry
-from export.model.input_coding import Encoding
 from export.model.layer import SpikingLayer
-from export.model.network import FixedNetwork
+from export.model.network import Encoding, FixedNetwork
 from export.model.trace import Run, Trace
 from export.netx.read import read_netx
 from export.twin.scans import SPIKES, arriving_sums, run_layer, spike_counts

@@ -16,8 +16,7 @@ import numpy as np
 
 from export import FixedNetwork
 from export.loihi2 import DECAY_ONE
-from export.model.input_coding import Encoding
-from export.model.network import CubaLayer
+from export.model.network import CubaLayer, Encoding
 
 STEPS = 1000
 WEIGHT, DU, DV, VTH = 10, DECAY_ONE - 1, 163, 25

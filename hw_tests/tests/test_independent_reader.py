@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from export import FixedNetwork, read_netx, simulate, write_netx
-from export.model.input_coding import Encoding
+from export.model.network import Encoding
 from export.model.slayer import CubaLayer
 from hw_tests import independent_reader
 from hw_tests.independent_reader import Network

@@ -59,7 +59,8 @@ class NetworkConfig:
                 f"te: expected none, because {self.neuron} neurons have no temporal encoding, "
                 f"got {self.te!r}; leave it out"
             )
-        values |= vars(self.params.checked(self.kind))
+        given = (self.alpha, self.beta, self.theta0, self.gamma, self.width, self.context)
+        values |= vars(NeuronParams(*given).checked(self.kind))  # type: ignore[arg-type]
         widths = (*values["hidden"], values["classes"])
         widths = widths if self.readout == "spikes" else widths[:-1]
         learnt = {name: bool(self[f"learn_{name}"]) for name in decays.NAMES}
@@ -78,12 +79,6 @@ class NetworkConfig:
     def kind(self) -> NeuronKind:
         """The kind of the network's neurons."""
         return neurons.find(self.neuron)
-
-    @property
-    def params(self) -> NeuronParams:
-        """Constants of the network's neurons; decays may be sequences, one entry per layer."""
-        given = (self.alpha, self.beta, self.theta0, self.gamma, self.width, self.context)
-        return NeuronParams(*given)  # type: ignore[arg-type]
 
     @property
     def spiking_widths(self) -> tuple[int, ...]:

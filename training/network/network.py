@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -159,7 +159,8 @@ class Network(nn.Module):
     def neuron_params(self, i: int) -> NeuronParams:
         """Return the constants of spiking layer i; its decays are numbers or tensors (neuron,)."""
         own = {name: modules[i]() for name, modules in self.decays.items()}
-        return replace(self.config.params, **own)
+        given = {field.name: getattr(self.config, field.name) for field in fields(NeuronParams)}
+        return NeuronParams(**given | own)
 
     @property
     def te_table(self) -> torch.Tensor:

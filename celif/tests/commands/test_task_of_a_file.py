@@ -12,7 +12,7 @@ import pytest
 from celif.inputs.samples import Model, require_same_task
 from celif.tests.run_command import answer
 from export import read_netx, write_netx
-from export.model.input_coding import TaskLabel
+from export.model.task_label import TaskLabel
 from training import tasks
 
 COMMANDS = ("evaluate", "verify", "simulate", "run")

@@ -9,7 +9,7 @@ import pytest
 
 from celif.verification.alarms import SIGNIFICANCE, alarms, chance, input_alarm
 from celif.verification.gap import Gap, LayerGap
-from export.model.input_coding import Encoding
+from export.model.network import Encoding
 
 FINE = LayerGap(
     layer=1,

@@ -14,7 +14,7 @@ from celif.tests.run_command import answer
 from celif.verification import file_check
 from celif.verification.verify import verify
 from export import to_netx
-from export.model.input_coding import Encoding
+from export.model.network import Encoding
 from hw_tests import ladder
 from training import Network, checkpoint
 

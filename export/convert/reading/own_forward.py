@@ -17,8 +17,7 @@ import torch
 from torch import nn
 
 from export.checks import ModelError
-from export.convert.choose import float_spikes
-from export.convert.float_network import FloatLayer, FloatNetwork
+from export.convert.float_network import FloatLayer, FloatNetwork, float_spikes
 from export.model.geometry import delayed
 from training.network.network import Network
 

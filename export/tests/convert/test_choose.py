@@ -11,8 +11,9 @@ import torch
 from export import FixedNetwork, Formats, loihi2
 from export.checks import ModelError
 from export.convert import fraction_bits
-from export.convert.choose import float_outputs, outputs
+from export.convert.choose import outputs
 from export.convert.convert import convert
+from export.convert.float_network import float_outputs
 from export.convert.formats import RULES
 from export.convert.round import integer_layer
 from export.proof.intervals import worst_case

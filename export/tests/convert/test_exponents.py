@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export.convert import exponents
+from export.convert import round as exponents
 from export.convert.round import mantissas, scales
 from export.tests.strategies import hypothesis_settings, seeds
 from training.slayer.mantissa import mantissa_max

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from export import FixedNetwork, ModelError
-from export.model.input_coding import Encoding
-from export.model.network import CubaLayer
+from export.model.network import CubaLayer, Encoding
 from hw_tests.networks.random_nets import random_network
 
 

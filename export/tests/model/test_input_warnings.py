@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from export.checks import ModelError
-from export.model.input_coding import Encoding
+from export.model.network import Encoding
 
 
 def x(*values: float) -> np.ndarray:

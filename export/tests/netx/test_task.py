@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from export import NetxError, read_netx, to_netx, write_netx
-from export.model.input_coding import TaskLabel
 from export.model.network import ModelError
-from export.netx import checksum
+from export.model.task_label import TaskLabel
+from export.netx import integrity
 from export.tests.strategies import rich_network
 from training import Network, tasks
 
@@ -61,7 +61,7 @@ def test_task_that_cannot_be_shown_is_refused(tmp_path, name):
     with h5py.File(path, "r+") as f:
         del f["celif/task/name"]
         f["celif/task/name"] = name.encode()
-        checksum.sign(f)
+        integrity.sign(f)
     with pytest.raises(NetxError, match=r"/celif/task/name: expected 1\.\.200 printable"):
         read_netx(path)
 
