@@ -1,10 +1,11 @@
 """Per-core tables that Intel's compiler printed, row by row, as numbers.
 
-They are in the outputs of lava-dl's netx notebooks, which also print the shapes of the layers. The
-columns are input axons, neuron groups, neurons, synapses, axon maps and axon memory. Tables of
-2024 give percentages of the limits, on the first core of a layer, and a Total; those of 2022 give
-words, as means over a layer's cores that are cut to whole numbers. The years are those of the runs,
-from the time-stamps in the names of their folders (MNIST's from the page that it belongs to).
+They are in the outputs of notebooks of lava-dl (netx) and lava-dnf, which also print or state the
+shapes of the layers. The columns are input axons, neuron groups, neurons, synapses, axon maps and
+axon memory. Tables of 2024 give percentages of the limits, on the first core of a layer, and a
+Total; those of 2022 give words, as means over a layer's cores that are cut to whole numbers. The
+years are those of the runs, from the time-stamps in the names of their folders (MNIST's from the
+page that it belongs to, lava-dnf's from its copyright).
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def _conv(
 
 _TWO, _ONE = (2, 2), (1, 1)
 _NETX = "lava-dl, tutorials/lava/lib/dl/netx"
+_DNF = "lava-dnf, tutorials/lava/lib/dnf/relational_networks/tutorial_relational_networks.ipynb"
 
 _PILOTNET = (
     Row(_conv((99, 32, 24), 3, 7, stride=_TWO), (2, 1, 3072, 81, 253, 93), 25, fitted="ksa"),
@@ -124,7 +126,7 @@ PUBLISHED = (
         Row(_dense(64, 10, 8), (0.40, 12.50, 0.24, 1.60, 0.06, 0.00), 1, 1.71, "pd", False),
     )),
     Published("yolo_kp", f"{_NETX}/yolo_kp/run.ipynb", 2024, (
-        Row(_conv((224, 224, 16), 3, 7, 3, _TWO, _ONE),
+        Row(_conv((224, 224, 16), 3, 6, 3, _TWO, _ONE),
             (0.01, 12.50, 87.52, 0.34, 1.40, 0.70), 224, 19.88, "psm"),
         Row(_conv((112, 112, 32), 16, 7, 3, _TWO, _ONE),
             (0.01, 12.50, 87.52, 3.60, 0.70, 0.35), 112, 21.65, "psm"),
@@ -152,6 +154,13 @@ PUBLISHED = (
         Row(_dense(256, 200, 8), (256, 1, 100, 8064, 100, 0), 2, None, "d", False,
             why="8,064 words are half of the undivided layer's 16,128, or an uneven cut's; our "
             "halves have 8,192 each"),
+    )),
+    Published("dnf", _DNF, 2022, (
+        # Two fields of 15, one of 15 × 15 that hears both and the fourth, and that of 29.
+        Row(_dense(15, 15, 6), (15, 1, 15, 75, 15, 0), 1),
+        Row(_dense(15, 15, 6), (15, 1, 15, 75, 15, 0), 1),
+        Row(_dense(59, 225, 3), (59, 1, 225, 3127, 225, 0), 1, fitted="d"),
+        Row(_dense(225, 29, 6), (225, 1, 29, 2025, 29, 0), 1),
     )),
     Published("pilotnet_sdnn", f"{_NETX}/pilotnet_sdnn/benchmark.ipynb", 2022, _PILOTNET),
     Published("pilotnet_snn", f"{_NETX}/pilotnet_snn/benchmark.ipynb", 2022, (
