@@ -14,7 +14,14 @@ from pathlib import Path
 from torch import nn
 
 from celif.experiments.machinery.experiment import Settings
-from celif.experiments.machinery.runs import Stopped, Trained, known_score, recorded, train
+from celif.experiments.machinery.runs import (
+    Stopped,
+    Trained,
+    known_score,
+    parameters,
+    recorded,
+    train,
+)
 from celif.experiments.machinery.stopwatch import Stopwatch
 from training.tasks import Task
 from training.trainer.progress import Progress
@@ -67,18 +74,17 @@ class Sitting:
         measured: bool = False,
     ) -> Trained:
         """Train a model in the folder ``name`` while there is time, or return what is known."""
-        folder, known = self.out / name, recorded(self.out / name, recipe)
+        net, folder = make(), self.out / name
+        known = recorded(folder, recipe, net)
         if known is not None and known.finished:
             return known
-        net = make()
         if not self.over and (not self.only or any(part in name for part in self.only)):
             return train(name, net, task, recipe, self.out, measured, self.report)
         if known is not None and not (folder / METRICS).is_file():
             return known
-        count = sum(p.numel() for p in net.parameters() if p.requires_grad)
         history, spent = _history(folder), tuple(Stopwatch(folder).seconds)
         finished = len(history) >= recipe.epochs
-        return Trained(name, history, known_score(folder), count, finished, spent)
+        return Trained(name, history, known_score(folder), parameters(net), finished, spent)
 
 
 def _history(folder: Path) -> list[Epoch]:

@@ -17,6 +17,7 @@ from torch import nn
 
 from celif import console
 from celif.experiments.machinery.stopwatch import Stopwatch
+from training import checkpoint
 from training.support import machine
 from training.support.atomic import atomic_file
 from training.tasks import Task
@@ -103,7 +104,7 @@ def train(
     options
         Options of :class:`training.trainer.loop.Trainer`.
     """
-    if reusable and (known := recorded(out / name, recipe)) is not None and known.finished:
+    if reusable and (known := recorded(out / name, recipe, net)) is not None and known.finished:
         return known
     watch = Stopwatch(out / name)
 
@@ -123,32 +124,44 @@ def train(
         console.warn(f"{name}: {error}")
     except Stopped:
         finished = False
-    count = sum(p.numel() for p in net.parameters() if p.requires_grad)
+    count = parameters(net)
     shown = f"{len(trainer.history)} of {recipe.epochs} epochs"
     if score is not None:
         shown = f"test {task.objective.name} {task.objective.text(score)}"
     console.note(f"{name}: {count:,} parameters, {shown}")
     commit = machine.describe()["commit"]
     done = Trained(name, trainer.history, score, count, finished, tuple(watch.seconds), commit)
-    write_run(out / name, done, asdict(recipe))
+    write_run(out / name, done, asdict(recipe), checkpoint.plain_config(net))
     return done
 
 
-def write_run(folder: Path, run: Trained, recipe: dict[str, Any]) -> None:
+def parameters(net: nn.Module) -> int:
+    """Return the number of parameters that are trained."""
+    return sum(p.numel() for p in net.parameters() if p.requires_grad)
+
+
+def write_run(
+    folder: Path, run: Trained, recipe: dict[str, Any], network: dict[str, Any] | None = None
+) -> None:
     """Write a run's own record."""
     folder.mkdir(parents=True, exist_ok=True)
+    content = {**asdict(run), "recipe": recipe, "network": network}
     with atomic_file(folder / RUN) as draft:
-        draft.write_text(json.dumps({**asdict(run), "recipe": recipe}), encoding="utf-8")
+        draft.write_text(json.dumps(content), encoding="utf-8")
 
 
-def recorded(folder: Path, recipe: Recipe) -> Trained | None:
-    """Return the recorded run in ``folder`` if it was trained by ``recipe``, else None."""
+def recorded(folder: Path, recipe: Recipe, net: nn.Module) -> Trained | None:
+    """Return the recorded run in ``folder`` if it trained such a network by ``recipe``, or None."""
     path = folder / RUN
     if not path.is_file():
         return None
     known = json.loads(path.read_text(encoding="utf-8"))
     # A recipe may have options that the record does not know; those have their defaults.
     if {**asdict(Recipe()), **known.pop("recipe")} != asdict(recipe):
+        return None
+    # Earlier records do not have the network's options, but all have its number of parameters.
+    options, own = known.pop("network", None), checkpoint.plain_config(net)
+    if known["parameters"] != parameters(net) or options not in (None, json.loads(json.dumps(own))):
         return None
     return Trained(**{**known, "spent": tuple(known["spent"])})
 

@@ -14,9 +14,10 @@ from celif.experiments import catalogue
 from celif.experiments.machinery import record
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.runs import recorded
+from celif.experiments.machinery.runs import recorded, train
 from celif.tests.run_command import answer
-from training import tasks
+from training import Network, tasks
+from training.trainer.loop import start
 from training.trainer.recipe import Recipe
 from training.trainer.run_folder import LAST
 
@@ -74,5 +75,18 @@ def test_a_complete_record_is_printed_without_a_run(invented: Experiment, tmp_pa
 def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Path) -> None:
     record.perform(invented, Settings(tmp_path / "a"))
     folder = tmp_path / "a" / "run-0"
-    assert recorded(folder, RECIPE) is not None
-    assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4})) is None
+    net = torch.nn.Linear(64, 10)
+    assert recorded(folder, RECIPE, net) is not None
+    assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4}), net) is None
+
+
+def test_a_run_of_another_network_is_not_taken(tmp_path: Path) -> None:
+    task = tasks.load("digits")
+
+    def net(**options: float) -> Network:
+        return start(task, (4,), RECIPE, **options)
+
+    train("run", net(beta=0.98), task, RECIPE, tmp_path, measured=False)
+    assert recorded(tmp_path / "run", RECIPE, net(beta=0.98)) is not None
+    assert recorded(tmp_path / "run", RECIPE, net(beta=0.99)) is None
+    assert recorded(tmp_path / "run", RECIPE, torch.nn.Linear(3, 3)) is None
