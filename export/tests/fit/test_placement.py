@@ -12,7 +12,6 @@ from export.fit.demand import Demand, TeDemand, demands, with_te, with_weight_bi
 from export.fit.figures import CHIP
 from export.fit.placement import DoesNotFit, place, shortages
 from export.fit.remedies import remedies
-from export.fit.split import cuts
 from export.fit.words import Window
 from export.model.te import CosineTable, Table
 from export.tests.strategies import hypothesis_settings
@@ -167,92 +166,6 @@ def test_a_layer_is_cut_only_where_a_limit_is_passed(asked, chip):
             assert len(sizes) == 1, "parts are equal but for the last"
 
 
-@pytest.mark.parametrize(
-    ("channels", "inputs", "filled", "by_ratio"),
-    [
-        (128, 784, [50, 50, 28], [43, 43, 42]),
-        (152, 64, [152], [152]),
-        (300, 300, [133, 133, 34], [150, 150]),
-    ],
-)
-def test_a_dense_layer_is_cut_as_each_compiler_cuts_it(channels, inputs, filled, by_ratio):
-    """To 12,800 words of synapses in 2024; by how often a limit is passed in 2022."""
-    layer = Demand("a", "LIF", channels, inputs, inputs, 0, weight_bits=8, state_bits=64)
-    assert [core.channels for core in place((layer,), CHIP).cores] == filled
-    old = CHIP.with_figures(compiler=2022)
-    assert [core.channels for core in place((layer,), old).cores] == by_ratio
-    assert inputs * lists(filled[0], 20) <= 16_000
-    if len(filled) > 1:
-        assert inputs * lists(filled[0] + 1, 20) > 12_800
-
-
-def test_a_neuron_with_more_synapses_than_a_dense_core_is_filled_to_still_fits():
-    layer = Demand("a", "LIF", 3, 9_000, 15_000, 0, weight_bits=8, state_bits=64)
-    room = CHIP.with_figures(pool_words=40_000)
-    assert [core.channels for core in place((layer,), room).cores] == [1, 1, 1]
-
-
-def seen_by_hand(first, last, window, tiles, side):
-    """Tiles of a convolution with an output that has an input of first..last in its window."""
-    kernel, stride, pad = window.kernel[side], window.stride[side], window.padding[side]
-    return sum(
-        any(
-            first <= out * stride - pad + i <= last
-            for out in range(low, high)
-            for i in range(kernel)
-        )
-        for low, high in tiles
-    )
-
-
-@settings(hypothesis_settings, max_examples=40)
-@given(
-    st.integers(1, 60), st.integers(1, 60), st.integers(1, 4), st.integers(1, 3),
-    st.integers(0, 2), st.sampled_from([1, 8, 100]), st.sampled_from([16, 200]),
-)  # fmt: skip
-def test_axon_memory_counts_the_cores_that_see_a_pixel_of_the_block(
-    width, height, kernel, stride, pad, channels, limit
-):
-    """Worked out output by output, without the code under test."""
-    window = Window((kernel, kernel), (stride, stride), (pad, pad))
-    out = [(n + 2 * pad - kernel) // stride + 1 for n in (width, height)]
-    if min(out) < 1:
-        return
-    first = Demand(
-        "first", "LIF", 4, 1, 9, 0, weight_bits=8, state_bits=64, width=width, height=height,
-        window=Window(), to_kernels=True,
-    )  # fmt: skip
-    second = replace(
-        first, name="second", channels=channels, width=out[0], height=out[1], window=window,
-        to_kernels=False,
-    )  # fmt: skip
-    chip = CHIP.with_figures(neurons_per_core=limit)
-    try:
-        cores = place((first, second), chip, 1 << 14).cores
-    except DoesNotFit:
-        return
-    found = sorted(core.held.axon_mem for core in cores if core.layer == 0)
-    blocks = [one.block for one in cuts((first, second), chip)]
-    tiles = [
-        [
-            [(a, min(a + size, total)) for a in range(0, total, size)]
-            for total, size in ((one.height, block.height), (one.width, block.width))
-        ]
-        for one, block in zip((first, second), blocks, strict=True)
-    ]
-    depth = math.ceil(channels / blocks[1].channels)
-    expected = []
-    for low, high in tiles[0][0]:
-        for left, right in tiles[0][1]:
-            rows = max(1, seen_by_hand(low, high - 1, window, tiles[1][0], 0))
-            columns = max(1, seen_by_hand(left, right - 1, window, tiles[1][1], 1))
-            pixels = (high - low) * (right - left)
-            expected += [math.ceil(pixels * rows * columns * depth / 4)] * math.ceil(
-                4 / blocks[0].channels
-            )
-    assert found == sorted(expected)
-
-
 @settings(hypothesis_settings, max_examples=30)
 @given(layers(most=3), chips())
 def test_remedies_fit_and_none_contains_another(asked, chip):
@@ -379,29 +292,3 @@ def test_a_neuron_with_too_many_inputs_is_refused(asked):
     # A word of synapses and an axon for each input, 98 of TE, 1 of state, an axon map and a group.
     assert str(remedy) == "layer 2 with at most 9,949 inputs"
     assert 2 * 9_949 + 101 <= CHIP["pool_words"] < 2 * 9_950 + 101
-
-
-@pytest.mark.parametrize(
-    ("compiler", "parts"),
-    [(2022, [8 * 25] * 5), (2024, [16 * 13] * 2 + [16 * 12] * 2 + [8 * 13, 8 * 12])],
-)
-def test_a_large_image_is_cut_each_part_with_its_kernel(compiler, parts, asked):
-    """By its width alone in 2022; in 2024 a block of 3,000 / 700, so 5, is also cut in height."""
-    conv = replace(
-        asked[1], channels=3, width=40, height=25, window=Window(), weights=25, inputs=1, te=None
-    )
-    chip = CHIP.with_figures(neurons_per_core=700, compiler=compiler)
-    cores = place((conv,), chip).cores
-    assert [(core.channels, core.positions) for core in cores] == [(3, n) for n in parts]
-    assert all(core.held.synapses == 25 for core in cores)
-    assert {core.held.state for core in cores} == {3 * parts[0]}, "a whole block on every core"
-
-
-def test_channels_are_halved_until_the_synapses_of_a_block_fit(asked):
-    conv = replace(
-        asked[1], channels=512, width=14, height=14, window=Window((3, 3)), weights=9 * 256,
-        weight_bits=5, te=None, to_kernels=True,
-    )  # fmt: skip
-    cores = place((conv,), CHIP).cores
-    assert len(cores) == 32
-    assert (cores[0].channels, cores[0].positions) == (64, 4 * 14)
