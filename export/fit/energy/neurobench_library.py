@@ -1,4 +1,7 @@
-"""NeuroBench's metrics by its own library, where that is installed (``pip install neurobench``).
+"""NeuroBench's metrics by its own library, where that is installed.
+
+``pip install --no-deps neurobench snntorch`` is enough; with its dependencies the library asks for
+torchaudio, which may bring another torch.
 
 The library hooks into modules of torch: it looks at what arrives at ``Linear`` and ``Conv2d``
 layers, at what spiking neurons give out, and at the membrane that they keep between steps. So a run

@@ -11,7 +11,8 @@ from hw_tests.networks.kinds import KINDS
 from training import Network
 
 needs_library = pytest.mark.skipif(
-    not installed(), reason="neurobench is not installed (pip install neurobench)"
+    not installed(),
+    reason="neurobench is not installed (pip install --no-deps neurobench snntorch)",
 )
 METRICS = (
     "footprint",
