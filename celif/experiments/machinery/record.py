@@ -37,8 +37,10 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
         _take_runs(stored(experiment), settings.out)
     began, processor = time.monotonic() - _spent(settings.out), time.process_time()
     outcome = experiment.run(settings)
-    # Resumed runs, and runs shared with other processes, have counted their own time.
-    processor = max(time.process_time() - processor, spent_below(settings.out))
+    # Resumed runs, runs of other processes and those of a record have counted their own time.
+    runs = _runs_below(settings.out)
+    counted = sum(sum(run["spent"]) for run in runs.values())
+    processor = max(time.process_time() - processor, spent_below(settings.out), counted)
     record = {
         "name": experiment.name,
         "title": experiment.title,
@@ -54,7 +56,7 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
         "machine": machine.describe(),
     }
     if not settings.quick:
-        record["runs"] = _runs_below(settings.out)
+        record["runs"] = runs
     _write(settings.out, outcome, record)
     return record
 

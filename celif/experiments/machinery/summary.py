@@ -55,7 +55,7 @@ class Item:
     experiment
         The experiment that reproduces it.
     rows
-        Rows of the record whose numbers stand in the table; none for the claims of the experiment.
+        Rows of the record whose numbers stand in the table; none for how many claims hold.
     paper
         What the paper says, where the rows do not have it.
     limit
@@ -71,6 +71,8 @@ class Item:
     unlike
         Whether our number was reached by means that the paper did not use, so that even an equal
         one does not reproduce it.
+    claims
+        Whether all claims of the experiment must hold, besides what the rows must reach.
     """
 
     where: str
@@ -84,6 +86,7 @@ class Item:
     smaller: bool = False
     note: str = ""
     unlike: bool = False
+    claims: bool = False
 
     def line(self, records: Records) -> Line:
         """Return the item's row of the table."""
@@ -116,18 +119,24 @@ class Item:
         found = {row["what"]: row for row in record["rows"]}
         rows = [found[what] for what in self.rows if what in found]
         ran = [row for row in rows if row["ours"] is not None]
-        paper = self.paper or " / ".join(_papers(row) for row in rows)
+        said = [_papers(row) for row in rows]
+        paper = self.paper or (said[0] if len(set(said)) == 1 else " / ".join(said))
         if not ran:
             return Line(name, "not run", "", paper, self.cost)
         shown = " / ".join(ours(row) if row["ours"] is not None else "not run" for row in rows)
-        status = "reproduced" if self._reached(rows) and not self.unlike else "partly"
+        held = not self.claims or all(claim["holds"] for claim in record["claims"])
+        reached = self._reached(rows) and held and not self.unlike
+        status = "reproduced" if reached else "partly"
         if not full or self.smaller:
             status = "smaller task"
+        elif self.where == EXTRA:
+            status = "measured"
         notes = [row["note"] for row in ran if self.limit is not None and row["note"]]
         notes += [self.note] if self.note else []
         shown += f" ({'; '.join(notes)})" if notes else ""
         missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
-        return Line(name, status, shown, paper, self.cost if missing or self.unlike else "")
+        missing = missing or self.unlike or status == "smaller task"
+        return Line(name, status, shown, paper, self.cost if missing else "")
 
     def _reached(self, rows: Sequence[dict[str, Any]]) -> bool:
         for row in rows:

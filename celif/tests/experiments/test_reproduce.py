@@ -161,7 +161,17 @@ def test_status_of_an_item_follows_from_its_record(row: dict, quick: bool, statu
     records = {("table1", quick): {"rows": [{**ROW, **row}], "claims": []}}
     line = Item("Table 1", "a model", "table1", ("a",), cost="an hour").line(records)
     assert line.status == status
-    assert line.cost == ("an hour" if status == "not run" else "")
+    assert line.cost == ("an hour" if status in ("not run", "smaller task") else "")
+
+
+def test_a_claim_that_fails_is_not_reproduced_whatever_the_rows_say() -> None:
+    item = Item("Figure 7", "a", "te-similarity", ("a",), claims=True)
+
+    def status(holds: bool) -> str:
+        record = {"rows": [ROW], "claims": [{"text": "it is", "holds": holds}]}
+        return item.line({("te-similarity", False): record}).status
+
+    assert (status(True), status(False)) == ("reproduced", "partly")
 
 
 def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
