@@ -72,8 +72,10 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
         record for record in known if not (record["quick"] and (record["name"], False) in records)
     ]
     parts += [_section(record, folder.name) for record in shown]
-    quick = [_appendix_row(record) for record in known if record not in shown]
-    parts += [_APPENDIX, *quick, ""] if quick else []
+    rest = [record for record in known if record not in shown]
+    parts += [_APPENDIX, *map(_appendix_row, rest), ""] if rest else []
+    for record in rest:  # the table in the appendix has no figures
+        (folder / f"{_stem(record)}.png").unlink(missing_ok=True)
     with atomic_file(page) as draft:
         draft.write_text("\n".join(parts), encoding="utf-8")
 

@@ -72,6 +72,8 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |" in section
     assert "- Holds: it is good." in section
     assert "(results/made-up.png)" in section
+    pictures = [path.name for path in (tmp_path / "results").glob("*.png")]
+    assert pictures == ["made-up.png"]
     assert "| `celif reproduce made-up --quick` | accuracy 97 %; rate 0.25; mean" in appendix
     assert "| 0 of 1 hold. **Does not hold**: it is good. |" in appendix
     assert "| Table 1: LIF, LTMD, PLIF, GLIF recurrent, PS-MNIST, % | not run |" in text
