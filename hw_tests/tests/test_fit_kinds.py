@@ -1,6 +1,7 @@
 """The fit of every kind of layer: placed, and its operations counted synapse by synapse."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -52,16 +53,21 @@ def test_a_convolution_holds_its_kernels_once_a_core_and_its_rows_where_te_lies(
     layer = case.net.layers[0]
     assert layer.positions > 1
     row = -(-case.net.steps // 8)
-    # Every neuron has its own row in its state; in the pool, the neurons of a channel share one.
-    for in_state, rows in ((1, layer.neurons), (0, layer.rows)):
+    # A core has the neurons of a whole block, whose width is a power of two. Each of them has its
+    # own row in its state; in the pool, the neurons of a channel share one.
+    shape = layer.output_shape
+    assert (shape.width, shape.height) == (3, 2)
+    block = shape.channels * 4 * 2
+    for in_state, rows in ((1, block), (0, layer.rows)):
         (core,) = fit(case.net, CHIP.with_figures(te_in_state=in_state)).placement.cores
-        assert core.held.synapses == layer.weight[0].size * (layer.rows * 8 // 64 + 1)
+        assert core.held.synapses == layer.weight[0].size * math.ceil((layer.rows * 8 + 16) / 64)
         assert core.held.te == rows * row
-        assert core.held.state == layer.neurons
+        assert core.held.state == block
+        assert core.held.axon_map == layer.neurons == core.neurons
 
 
 def test_a_recurrent_layer_holds_its_own_weights_too():
     (core,) = fit(CASES["recurrent"].net).placement.cores
     assert core.held.axon_in == 3 + 3
-    assert core.held.synapses == 3 + 3
+    assert core.held.synapses == 2 * (3 + 3)  # 3 synapses of 20 bits and 16 besides: two words
     assert core.held.axon_map == 2 * 3
