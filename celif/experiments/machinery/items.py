@@ -24,7 +24,7 @@ def _both(label: str) -> tuple[str, str]:
 
 
 RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
-"""Models that the authors trained beside their own."""
+"""Models that the authors trained besides their own."""
 _MOVED = "both with moved images, averaged weights and a second look at the test set"
 _COPY_HOURS = {100: 0.1, 200: 0.2, 400: 0.4, 500: 0.5}
 _ADDING_HOURS = {100: 0.03, 200: 0.05, 500: 0.15, 800: 0.2}

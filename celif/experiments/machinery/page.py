@@ -31,7 +31,7 @@ What the CE-LIF paper (arXiv 2308.15150) shows, and what this project measured.
   paper did not use; the row says which.
 - **Smaller task**: run on a smaller task, or with less training, than the paper's. The numbers
   cannot be compared.
-- **Cited**: the paper took the number from elsewhere. **Not run**: there is no number of ours.
+- **Cited**: the paper took the number from elsewhere. **Not run**: we have no number.
 
 An accuracy is that of one run unless it has a spread; on 10,000 test images its standard error is
 0.1 points. Costs are hours of one core of the machine of the records. "Did not converge" is what
