@@ -30,7 +30,7 @@ from benchmarks.speed import (
     peak,
     products,
     rivals,
-    tables,
+    speed_tables,
     training_step,
 )
 from benchmarks.speed.workloads import PAPER, QUICK, Workload
@@ -90,7 +90,7 @@ def main(
     keep_freed_memory()
     _quiet_imports()
     about = provenance.describe()
-    tables.console.print(provenance.in_words(about))
+    speed_tables.console.print(provenance.in_words(about))
     small, large = (QUICK, QUICK) if quick else (Workload(), PAPER)
     results: dict[str, Any] = {}
     try:
@@ -99,36 +99,36 @@ def main(
         if "doors" in chosen:
             _say("doors: celif --help, imports")
             results["doors"] = doors.measure(1 if quick else 5)
-            tables.show_doors(results["doors"], not quick)
+            speed_tables.show_doors(results["doors"], not quick)
         if "products" in chosen:
             results["products"] = products.measure(large, repetitions, _say)
-            tables.show_products(results["products"], large, not quick)
+            speed_tables.show_products(results["products"], large, not quick)
         if "rivals" in chosen:
             _say("rivals: the steps of the models that the paper ran")
             size = (4, 1, 50) if quick else (64, 5, 784)
             results["rivals"] = rivals.measure(*size)
-            tables.show_rivals(results["rivals"], not quick)
+            speed_tables.show_rivals(results["rivals"], not quick)
         if "peers" in chosen:
             results["peers"] = training_step.measure(small, repetitions, peer_repetitions, _say)
-            tables.show_peers(results["peers"], small, not quick)
+            speed_tables.show_peers(results["peers"], small, not quick)
         if "memory" in chosen:
             results["memory"] = _memory(quick)
-            tables.show_memory(results["memory"])
+            speed_tables.show_memory(results["memory"])
         if "deployment" in chosen:
             results["deployment"] = deployment.measure(small, 5, _say)
-            tables.show_deployment(results["deployment"], not quick)
+            speed_tables.show_deployment(results["deployment"], not quick)
         if "growth" in chosen:
             _say("growth of the twin's time and memory")
             results["growth"] = growth.measure(quick)
-            tables.show_growth(results["growth"])
+            speed_tables.show_growth(results["growth"])
         if "lava" in chosen:
             results["lava"] = lava_step.measure(small, 2 if quick else 7, _say)
-            tables.show_lava_step(results["lava"], not quick)
+            speed_tables.show_lava_step(results["lava"], not quick)
         if "inline" in chosen:
             results["inline"] = inline_step.measure(1 if quick else 7, _say)
-            tables.show_inline_step(results["inline"], not quick)
+            speed_tables.show_inline_step(results["inline"], not quick)
     except parity.RedTest as error:
-        tables.console.print(f"[bold red]nothing more is reported[/]: {error}")
+        speed_tables.console.print(f"[bold red]nothing more is reported[/]: {error}")
         raise typer.Exit(2) from None
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import torch
 from celif.inputs.samples import run_twin
 from celif.inputs.user_tasks import load_task
 from export import FixedNetwork, Trace, read_netx
-from export.convert.convert import digest
+from export.convert.to_integers import digest
 from export.model.network import CelifLayer
 from training import checkpoint, tasks
 from training.network.network import Network

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from celif import console as console
 from celif import exits
-from celif.config import read_config, require_options
+from celif.config_file import read_config, require_options
 
 COMMANDS = {
     "demo": "Train, export, run in Lava and verify a small network, in about a minute.",

@@ -12,8 +12,8 @@ from torch import nn
 from celif.inputs.samples import Model
 from celif.verification.file_check import DatasetDifference, differences
 from export import FixedNetwork, simulate
-from hw_tests.compare import Difference
-from hw_tests.compare import compare as compare_traces
+from hw_tests.trace_difference import Difference
+from hw_tests.trace_difference import compare as compare_traces
 
 _CHUNK = 256
 _TRACED = 4

@@ -15,12 +15,12 @@ from torch import nn
 from export.checks import ModelError
 from export.convert import fraction_bits
 from export.convert.choose import choose_network
-from export.convert.convert import Calibration, as_samples, convert, digests, encode_inputs
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import Bits, Choice, Formats
-from export.convert.fraction_bits import Given
+from export.convert.fraction_bits import LayerInputs
 from export.convert.reading.from_blocks import read_blocks
 from export.convert.round import scales
+from export.convert.to_integers import Calibration, as_samples, convert, digests, encode_inputs
 from export.loihi2 import STATE_MAX
 from export.model.celif import CelifLayer
 from export.model.lif import LeakyLayer
@@ -99,7 +99,7 @@ def _quantized(net: QuantizedNetwork) -> tuple[FloatNetwork, FixedNetwork, list[
     for layer in fixed.layers:
         choice = None
         if isinstance(layer, LeakyLayer):
-            given = Given(input_range, None, fixed.steps)
+            given = LayerInputs(input_range, None, fixed.steps)
             choice = fraction_bits.judge(layer, given)
         choices.append(choice)
         input_range = layer.output_range

@@ -28,9 +28,9 @@ import torch
 
 from export import FixedNetwork, ModelError, Trace
 from hw_tests.backends import LAVA_OWN, TARGETS, Backend, backend, loihi2
-from hw_tests.compare import STEPS_NAMED, Comparison, Difference, compare
 from hw_tests.dequantised import DequantisedLayer, LayerRun, float_layers, float_trace
 from hw_tests.recorded.backend import shown_by_chip
+from hw_tests.trace_difference import STEPS_NAMED, Comparison, Difference, compare
 from training import neurons
 from training.neurons.kind import Drive
 

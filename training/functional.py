@@ -266,7 +266,7 @@ def layers(
     ]
     if chosen == "fused":
         rows = zip(weights, biases, feedback, neurons, strict=True)
-        stack = [fused.Layer(w, b, own, tuple(values)) for w, b, own, (values, _) in rows]
+        stack = [fused.StackLayer(w, b, own, tuple(values)) for w, b, own, (values, _) in rows]
         scan = AdaptiveScan(neurons[0][1], width)
         return fused.stack(x, stack, used, scan, drop, counts)
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):

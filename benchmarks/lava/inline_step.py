@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.lava.lava_step import work
 from benchmarks.speed.parity import RedTest
-from benchmarks.speed.timing import Case, interleave
+from benchmarks.speed.timing import Timed, interleave
 
 STEP_TARGET, START_TARGET = 8.0, 3.0
 """Least speed-up over Lava's own runtime."""
@@ -97,7 +97,7 @@ def measure(
 
         return run
 
-    cases = [Case(f"a step in {name}'s runtime", timed(name), repetitions, 0) for name in RUNTIMES]
+    cases = [Timed(f"a step in {name}'s runtime", timed(name), repetitions, 0) for name in RUNTIMES]
     interleave(cases, report)
     logits = [each["logits"] for runs in found.values() for each in runs]
     if any(each != logits[0] for each in logits) or not np.any(logits[0]):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.speed.timing import Case, interleave
+from benchmarks.speed.timing import Timed, interleave
 from benchmarks.speed.workloads import Workload
 
 TARGET = 1.15
@@ -137,7 +137,7 @@ def measure(
 
             return run
 
-        cases = [Case(f"a step of {name} in Lava", timed(name), repetitions, 0) for name in paths]
+        cases = [Timed(f"a step of {name} in Lava", timed(name), repetitions, 0) for name in paths]
         interleave(cases, report)
     celif, lif = (np.median(found[name], 0) for name in ("celif", "lif"))
     return {

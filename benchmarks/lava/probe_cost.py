@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.provenance import describe
-from benchmarks.speed.timing import Case, interleave
+from benchmarks.speed.timing import Timed, interleave
 from export import FixedNetwork
 from hw_tests.networks.random_nets import random_network
 from lava_procs import run
@@ -36,7 +36,7 @@ class RunSize:
 QUICK = RunSize((8, 6), 40, 2, 2)
 
 
-def cases(net: FixedNetwork, x: np.ndarray, size: RunSize) -> list[Case]:
+def cases(net: FixedNetwork, x: np.ndarray, size: RunSize) -> list[Timed]:
     """The ways to look, cheapest first."""
     probes: dict[str, dict[str, Any]] = {
         "logits only": {"trace": False},
@@ -45,7 +45,7 @@ def cases(net: FixedNetwork, x: np.ndarray, size: RunSize) -> list[Case]:
         "spikes, V and Θ": {},
     }
     return [
-        Case(name, partial(run, net, x, timeout=600, **options), size.repetitions, warm_up=1)
+        Timed(name, partial(run, net, x, timeout=600, **options), size.repetitions, warm_up=1)
         for name, options in probes.items()
     ]
 

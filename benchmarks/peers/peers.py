@@ -92,7 +92,7 @@ class SlayerCuba(Slayer):
         return cuba.Dense(params, inputs, neurons, weight_scale=1.5, delay_shift=False)
 
 
-class Scan(nn.Module):
+class PeerScan(nn.Module):
     """A product for the whole sequence, then one call of the neuron a step; time comes first."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Scan(nn.Module):
         return torch.stack([self.neuron(x_t) for x_t in self.synapses(x).unbind()])
 
 
-class WholeScan(Scan):
+class WholeScan(PeerScan):
     """For a neuron that walks through time by itself."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -127,7 +127,7 @@ class SnnTorch(PeerNetwork):
         # By name, because mypy must pass whether or not the package is installed.
         leaky = importlib.import_module("snntorch").Leaky
         neuron = leaky(beta=ALPHA, threshold=THETA0, init_hidden=True)
-        return Scan(inputs, neurons, neuron, neuron.reset_mem)
+        return PeerScan(inputs, neurons, neuron, neuron.reset_mem)
 
 
 class SpikingJelly(PeerNetwork):
@@ -146,7 +146,7 @@ class SpikingJelly(PeerNetwork):
             tau=1 / (1 - ALPHA), decay_input=False, v_threshold=THETA0, v_reset=None,
             surrogate_function=surrogate, detach_reset=True, step_mode=self.step_mode,
         )  # fmt: skip
-        scan = Scan if self.step_mode == "s" else WholeScan
+        scan = PeerScan if self.step_mode == "s" else WholeScan
         return scan(inputs, neurons, neuron, neuron.reset)
 
 

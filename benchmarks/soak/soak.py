@@ -27,9 +27,9 @@ from benchmarks import provenance
 from benchmarks.soak import draws
 from export import FixedNetwork, ModelError, Trace, simulate
 from hw_tests.backends import backend
-from hw_tests.compare import compare
 from hw_tests.oracle.backend import run_oracle
 from hw_tests.plain_steps import run_plain
+from hw_tests.trace_difference import compare
 from training.kernels.pool import keep_freed_memory
 from training.support.atomic import atomic_file
 

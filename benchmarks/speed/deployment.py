@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed.parity import RedTest
-from benchmarks.speed.timing import Case, interleave
+from benchmarks.speed.timing import Timed, interleave
 from benchmarks.speed.workloads import Workload
 from export import read_netx, simulate, to_netx
 from export.model.network import FixedNetwork
@@ -61,7 +61,7 @@ def measure(
         to_netx(shape.network(), path, calibration=x)
         fixed: FixedNetwork = read_netx(path)
         samples = fixed.encode(x.numpy())
-        case = Case("twin", lambda: simulate(fixed, samples), repetitions)
+        case = Timed("twin", lambda: simulate(fixed, samples), repetitions)
         interleave([case], report)
         trace = simulate(fixed, samples, trace=True)
         result: dict[str, Any] = {

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from export import simulate
-from hw_tests.compare import compare, firing_rates
 from hw_tests.networks.random_nets import random_network
 from hw_tests.plain_steps import run_plain
+from hw_tests.trace_difference import compare, firing_rates
 from training import Network, functional
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.speed import workloads
-from benchmarks.speed.timing import Case, interleave
+from benchmarks.speed.timing import Timed, interleave
 from benchmarks.speed.training_step import at_work
 from benchmarks.speed.workloads import Workload
 
@@ -24,10 +24,10 @@ def measure(
     nets = {"fresh": shape.network(), "busy": shape.network(busy=True)}
     rates = {name: at_work(f"celif, {name}", net, shape) for name, net in nets.items()}
     cases = {
-        name: Case(f"celif, {name}", workloads.training_step(net, shape), repetitions)
+        name: Timed(f"celif, {name}", workloads.training_step(net, shape), repetitions)
         for name, net in nets.items()
     }
-    products = Case("products", workloads.products(shape), repetitions)
+    products = Timed("products", workloads.products(shape), repetitions)
     interleave([*cases.values(), products], report)
     result: dict[str, Any] = {
         "parameters": nets["fresh"].num_parameters,

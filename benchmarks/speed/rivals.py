@@ -19,7 +19,7 @@ from torch import nn
 
 from benchmarks.speed.workloads import Workload
 from celif.experiments.machinery.budget import one_thread
-from celif.experiments.machinery.models import make
+from celif.experiments.machinery.compared_models import make
 from training import Network
 from training.tasks import Split, Task
 from training.trainer.recipe import Recipe

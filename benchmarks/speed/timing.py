@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Case:
+class Timed:
     """A function to time and how often; ``seconds`` fills up as it runs.
 
     ``warm_up`` calls come first, untimed: they compile, and it takes three until the heap has
@@ -41,7 +41,7 @@ class Case:
         }
 
 
-def interleave(cases: list[Case], report: Callable[[str], None] = lambda line: None) -> None:
+def interleave(cases: list[Timed], report: Callable[[str], None] = lambda line: None) -> None:
     """Time every case ``repetitions`` times, spread evenly over the whole run."""
     for case in cases:
         report(f"warming up: {case.name}")

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from benchmarks.peers.peers import PEERS, PeerNetwork
 from benchmarks.speed import workloads
 from benchmarks.speed.parity import require
-from benchmarks.speed.timing import Case, interleave
+from benchmarks.speed.timing import Timed, interleave
 from benchmarks.speed.workloads import Workload
 from training import Network
 
@@ -49,7 +49,7 @@ def at_work(name: str, net: nn.Module, shape: Workload) -> list[float]:
 
 def _peers(
     shape: Workload, repetitions: int, report: Callable[[str], None]
-) -> tuple[dict[str, Case], dict[str, dict[str, Any]]]:
+) -> tuple[dict[str, Timed], dict[str, dict[str, Any]]]:
     """What to time, and what is known of each peer before; those without a case say why."""
     cases, found = {}, {}
     for key, peer in PEERS.items():
@@ -63,11 +63,11 @@ def _peers(
         about["firing_rates"] = at_work(peer.name, net, shape)
         about["parameters"] = sum(p.numel() for p in net.parameters() if p.requires_grad)
         step, most = workloads.training_step(net, shape), peer.repetitions
-        cases[key] = Case(peer.name, step, min(repetitions, most), warm_up=peer.warm_up)
+        cases[key] = Timed(peer.name, step, min(repetitions, most), warm_up=peer.warm_up)
     return cases, found
 
 
-def _judge(celif: Case, peers: dict[str, Case]) -> dict[str, Any]:
+def _judge(celif: Timed, peers: dict[str, Timed]) -> dict[str, Any]:
     """Ratios of medians and of fastest, and the targets; None where one cannot be judged."""
     result: dict[str, Any] = {"passed": {"alif": None, "peers": None}}
     spiking = {key: case for key, case in peers.items() if PEERS[key].spiking}
@@ -97,9 +97,9 @@ def measure(
     report("building and checking celif")
     net = shape.network()
     rates = at_work("celif", net, shape)
-    celif = Case("celif", workloads.training_step(net, shape), repetitions)
+    celif = Timed("celif", workloads.training_step(net, shape), repetitions)
     trained = shape.network(busy=True)
-    busy = Case("celif, busy", workloads.training_step(trained, shape), repetitions)
+    busy = Timed("celif, busy", workloads.training_step(trained, shape), repetitions)
     cases, peers = _peers(shape, peer_repetitions, report)
     interleave([celif, busy, *cases.values()], report)
     for key, case in cases.items():

@@ -21,8 +21,8 @@ import typer
 from benchmarks.studies import folds
 from benchmarks.studies.folds import Fold
 from export import Formats, simulate
-from export.convert.convert import convert
 from export.convert.formats import RULES
+from export.convert.to_integers import convert
 from training.kernels.pool import keep_freed_memory
 from training.trainer.loop import evaluate
 

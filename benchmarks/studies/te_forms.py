@@ -34,7 +34,7 @@ import typer
 from benchmarks.studies import folds
 from celif.demo import DROPOUT, HIDDEN, RECIPE
 from export import Formats, quantize, simulate
-from export.convert.convert import convert
+from export.convert.to_integers import convert
 from export.model.te import Table
 from training import checkpoint, tasks
 from training.kernels.pool import keep_freed_memory

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from celif import console
-from celif.commands.names import TASKS
+from celif.commands.help_names import TASKS
 
 
 def _only_json(wanted: bool) -> bool:

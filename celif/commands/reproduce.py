@@ -56,8 +56,8 @@ def reproduce(
     repository's record is printed first, and only training runs that it lacks are trained.
     """
     from celif.experiments import catalogue
-    from celif.experiments.machinery import page as results
     from celif.experiments.machinery import record
+    from celif.experiments.machinery import results_page as results
     from celif.experiments.machinery.experiment import Settings
 
     root = Path("runs", "reproduce")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from celif.commands.names import AUGMENTATIONS, PRESETS, SCHEDULES, TEMPORAL_ENCODINGS
+from celif.commands.help_names import AUGMENTATIONS, PRESETS, SCHEDULES, TEMPORAL_ENCODINGS
 from celif.commands.options import Data, Json, Labels, TaskOption
 
 EXAMPLES = (

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained, train
-from celif.views.figures import FLOAT, GREY
+from celif.views.pictures import FLOAT, GREY
 from training import tasks
 from training.trainer import presets
 from training.trainer.loop import start

@@ -30,7 +30,7 @@ from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings, model
 from celif.experiments.machinery.runs import train
 from celif.verification.float_run import run_float
-from celif.views.figures import FIXED, FLOAT, GREY
+from celif.views.pictures import FIXED, FLOAT, GREY
 from export import read_netx, simulate, to_netx
 from export.fit.energy import ADD_PJ, MULTIPLY_PJ, count
 from training import Network, checkpoint, tasks

@@ -24,9 +24,9 @@ from matplotlib.figure import Figure
 from torch import nn
 from torch.nn import functional as F
 
+from celif.experiments.machinery.compared_models import COLOURS, make
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.models import COLOURS, make
 from celif.experiments.machinery.runs import train
 from training import Network, functional, tasks
 from training.baselines import SpikingNetwork

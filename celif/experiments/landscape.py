@@ -14,9 +14,9 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from torch import nn
 
+from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.drawing import SMALL, WIDTH, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.models import make
 from celif.experiments.machinery.runs import train
 from training import tasks
 from training.trainer.presets import Preset

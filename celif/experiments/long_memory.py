@@ -19,10 +19,10 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from celif.experiments.machinery.compared_models import COLOURS, make
 from celif.experiments.machinery.deadline import Sitting, how_far, steps_an_epoch
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.models import COLOURS, make
 from celif.experiments.machinery.runs import Trained
 from training import tasks
 from training.tasks import Task

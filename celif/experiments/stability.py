@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from celif.experiments.machinery.drawing import WIDTH, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
-from celif.views.figures import FIXED, FLOAT
+from celif.views.pictures import FIXED, FLOAT
 from training import Network, functional, tasks
 from training.dynamics import Params
 from training.kernels import reference

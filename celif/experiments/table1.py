@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.models import make
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.table1_figure import draw
 from training import checkpoint, tasks
@@ -31,7 +31,7 @@ DIVERGED = "did not converge"
 
 
 @dataclass(frozen=True)
-class Model:
+class PublishedModel:
     """A row of the paper's table.
 
     Parameters
@@ -70,26 +70,26 @@ class Model:
 RECURRENT: dict[str, Any] = {"rates": (2e-3, 5e-3), "epochs": 15}
 """Recurrent CE-LIF: between the rates of the authors' later code for it, 1.5e-3, and for
 feedforward networks, 5e-3."""
-TABLE: tuple[Model, ...] = (
-    Model("CE-LIF", False, 98.19, 97.90),
-    Model("CE-LIF", True, 98.41, 97.83, (64, 136, 136), **RECURRENT),
-    Model("CE-LIF", True, 98.91, 98.09, (64, 152, 152), **RECURRENT),
-    Model("LIF", False, 63.45, DIVERGED),
-    Model("LIF", True, 84.14, 55.13),
-    Model("LTMD", False, 68.56, DIVERGED),
-    Model("LTMD", True, 84.62, 54.93),
-    Model("PLIF", False, 87.92, DIVERGED),
-    Model("PLIF", True, 91.79, DIVERGED),
-    Model("GLIF", False, 95.27, DIVERGED),
-    Model("GLIF", True, 96.64, 90.47),
-    Model("ALIF", True, 98.70, 94.30, cited=True),
-    Model("LSTM", False, 98.20, 88.00, cited=True),
-    Model("LSNN", True, 93.7, None, cited=True),
-    Model("DEEP-R LSNN", True, 96.4, None, cited=True),
-    Model("DEXAT", True, 96.4, None, cited=True),
-    Model("AHP", True, 96.0, None, cited=True),
-    Model("IndRNN", False, 99.5, 96.0, cited=True),
-    Model("TCN", False, 99.0, 97.2, cited=True),
+TABLE: tuple[PublishedModel, ...] = (
+    PublishedModel("CE-LIF", False, 98.19, 97.90),
+    PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), **RECURRENT),
+    PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), **RECURRENT),
+    PublishedModel("LIF", False, 63.45, DIVERGED),
+    PublishedModel("LIF", True, 84.14, 55.13),
+    PublishedModel("LTMD", False, 68.56, DIVERGED),
+    PublishedModel("LTMD", True, 84.62, 54.93),
+    PublishedModel("PLIF", False, 87.92, DIVERGED),
+    PublishedModel("PLIF", True, 91.79, DIVERGED),
+    PublishedModel("GLIF", False, 95.27, DIVERGED),
+    PublishedModel("GLIF", True, 96.64, 90.47),
+    PublishedModel("ALIF", True, 98.70, 94.30, cited=True),
+    PublishedModel("LSTM", False, 98.20, 88.00, cited=True),
+    PublishedModel("LSNN", True, 93.7, None, cited=True),
+    PublishedModel("DEEP-R LSNN", True, 96.4, None, cited=True),
+    PublishedModel("DEXAT", True, 96.4, None, cited=True),
+    PublishedModel("AHP", True, 96.0, None, cited=True),
+    PublishedModel("IndRNN", False, 99.5, 96.0, cited=True),
+    PublishedModel("TCN", False, 99.0, 97.2, cited=True),
 )
 """The paper's table; its CE-LIF feedforward row of 153.9k parameters is among :data:`STORED`."""
 CLEAN = "no moved images, chosen on validation data, one run"
@@ -106,7 +106,7 @@ STORED = {
 NEAR = 0.3
 """Points below the paper's number that count as reproduced."""
 QUICK = tuple(
-    Model(name, recurrent, seq, None)
+    PublishedModel(name, recurrent, seq, None)
     for name, recurrent, seq in (
         ("CE-LIF", False, 98.19), ("LIF", False, 63.45), ("LIF", True, 84.14),
         ("PLIF", True, 91.79), ("ALIF", True, None), ("LSTM", False, 98.20), ("TCN", False, 99.0),
@@ -139,7 +139,7 @@ SHORT = Plan(
 )  # fmt: skip
 
 
-def sweep(model: Model, task: Task, plan: Plan, sitting: Sitting) -> tuple[float, Trained]:
+def sweep(model: PublishedModel, task: Task, plan: Plan, sitting: Sitting) -> tuple[float, Trained]:
     """Return the rate that is best on validation data, and its run, as far as time allowed."""
     found: dict[float, Trained] = {}
     for rate in model.rates or plan.rates:
@@ -151,7 +151,7 @@ def sweep(model: Model, task: Task, plan: Plan, sitting: Sitting) -> tuple[float
 
 
 def _train(
-    model: Model, task: Task, plan: Plan, rate: float, sitting: Sitting,
+    model: PublishedModel, task: Task, plan: Plan, rate: float, sitting: Sitting,
     sweep_epochs: int | None = None,
 ) -> Trained:  # fmt: skip
     epochs = sweep_epochs or model.epochs or plan.preset.recipe.epochs
@@ -187,7 +187,7 @@ def _row(what: str, one: Trained, rate: float, paper: float | str | None, compar
     return Row(what, one.percent, given, "%", note, comparable, paper_says=says)
 
 
-def _cited(model: Model, task_name: str, paper: float | str | None) -> Row | None:
+def _cited(model: PublishedModel, task_name: str, paper: float | str | None) -> Row | None:
     """The row of a number that the paper cites, if there is one."""
     if not isinstance(paper, float):
         return None

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Row
-from celif.views.figures import FLOAT, GREY
+from celif.views.pictures import FLOAT, GREY
 
 
 def draw(rows: list[Row]) -> Figure:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from celif.experiments.machinery.drawing import WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings, model
 from celif.experiments.machinery.runs import train
-from celif.views.figures import FLOAT, GREY
+from celif.views.pictures import FLOAT, GREY
 from training import checkpoint, tasks
 from training.network import temporal_encoding
 from training.trainer.loop import start

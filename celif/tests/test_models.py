@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from export import read_netx, simulate
-from export.convert.convert import digest
+from export.convert.to_integers import digest
 from training import checkpoint
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

@@ -11,11 +11,11 @@ import torch
 from torch import nn
 
 from export import ModelError, QuantizedNetwork
-from export.convert.convert import is_followed, read
 from export.convert.float_network import FloatLayer, float_spikes
 from export.convert.reading.from_blocks import members
 from export.convert.reading.from_module import clone_of
 from export.convert.reading.own_forward import require_floats
+from export.convert.to_integers import is_followed, read
 from export.model import geometry
 from export.qat.sources import ModuleLayers
 from training import Network

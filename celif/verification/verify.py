@@ -16,8 +16,8 @@ from celif.verification.file_check import COMPARED, Provenance, examine
 from celif.verification.float_run import Source, float_source
 from celif.verification.gap import Gap, measure_gap
 from export import FixedNetwork, read_netx
-from export.convert.convert import is_followed
 from export.convert.reading.from_blocks import members
+from export.convert.to_integers import is_followed
 from export.graph.blocks import is_convolution
 from hw_tests import ladder
 from hw_tests.backends import Backend

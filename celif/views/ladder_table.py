@@ -13,8 +13,8 @@ from celif.verification.alarms import beyond_chance
 from celif.verification.file_check import COMPARED
 from celif.verification.gap import Gap
 from celif.verification.verify import Verification
-from hw_tests.compare import Difference
 from hw_tests.ladder import UNASKED
+from hw_tests.trace_difference import Difference
 
 FORWARD = "net(x) ↔ its layers in a row"
 

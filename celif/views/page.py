@@ -13,10 +13,10 @@ import numpy as np
 from celif.verification.file_check import COMPARED
 from celif.verification.float_run import Source
 from celif.verification.verify import Verification, as_floats
-from celif.views import figures, inspect_table
+from celif.views import inspect_table, pictures
 from celif.views.chip.fit_page import chip_section
 from export import FixedNetwork
-from hw_tests.compare import Difference
+from hw_tests.trace_difference import Difference
 from training.support.atomic import atomic_file
 
 _PAGE = """<!doctype html>
@@ -70,7 +70,7 @@ def write(
     """
     samples = as_floats(fixed, x)
     about = "sample 0" + ("" if y is None else f", a {int(y[0])}")
-    picture = figures.sample_figure(fixed, source, samples[:1], about)
+    picture = pictures.sample_figure(fixed, source, samples[:1], about)
     parts = [
         _summary(fixed, result, title),
         _alarms(result),
@@ -79,15 +79,15 @@ def write(
         _gap(result),
     ]
     if source is not None:
-        parts.append(figures.svg(figures.agreement_figure(fixed, source, samples)))
+        parts.append(pictures.svg(pictures.agreement_figure(fixed, source, samples)))
     parts += [
         _formats(fixed),
         chip_section(fixed, x),
         "<h2>One sample, step by step</h2>",
-        figures.svg(picture),
+        pictures.svg(picture),
     ]
     if history:
-        parts += ["<h2>Training</h2>", figures.svg(figures.training_figure(history))]
+        parts += ["<h2>Training</h2>", pictures.svg(pictures.training_figure(history))]
     # Page and picture are replaced together, once both have been written.
     with atomic_file(page.with_suffix(".png")) as png, atomic_file(page) as draft:
         picture.savefig(png, dpi=130, format="png")

@@ -22,7 +22,7 @@ from export.checks import ModelError
 from export.convert import fraction_bits
 from export.convert.float_network import FloatLayer, FloatNetwork, float_outputs
 from export.convert.formats import BEST, Choice, Formats, LayerFormat
-from export.convert.fraction_bits import Given
+from export.convert.fraction_bits import LayerInputs
 from export.convert.round import (
     RULES,
     bias_exponent,
@@ -163,7 +163,7 @@ class Planner:
             if isinstance(values, FloatLayer):
                 asked = self.asked[i]
                 at = partial(self._integers, i, plan)
-                given = Given(arriving.range, arriving.inputs, self.net.steps)
+                given = LayerInputs(arriving.range, arriving.inputs, self.net.steps)
                 if asked is not None and isinstance(asked.fraction_bits, int):
                     layer, choice = fraction_bits.forced(at, asked.fraction_bits, given)
                 else:

@@ -37,7 +37,7 @@ WithBits = Callable[[int], LeakyLayer]
 
 
 @dataclass(frozen=True)
-class Given:
+class LayerInputs:
     """What reaches a layer: smallest and largest, calibration data (batch, time, input), steps."""
 
     range: tuple[int, int]
@@ -45,7 +45,7 @@ class Given:
     steps: int
 
 
-def choose(name: str, at: WithBits, given: Given) -> tuple[LeakyLayer, Choice]:
+def choose(name: str, at: WithBits, given: LayerInputs) -> tuple[LeakyLayer, Choice]:
     """Integers with as many fractional bits as are safe."""
     proven = _proven(at, given)
     calibrated = None
@@ -69,20 +69,20 @@ def choose(name: str, at: WithBits, given: Given) -> tuple[LeakyLayer, Choice]:
     return best
 
 
-def forced(at: WithBits, bits: int, given: Given) -> tuple[LeakyLayer, Choice]:
+def forced(at: WithBits, bits: int, given: LayerInputs) -> tuple[LeakyLayer, Choice]:
     """Return integers with ``bits`` fractional bits, and what can be proven of them."""
     layer = at(bits)
     return layer, judge(layer, given)
 
 
-def judge(layer: LeakyLayer, given: Given) -> Choice:
+def judge(layer: LeakyLayer, given: LayerInputs) -> Choice:
     """Return what can be proven of a layer's fractional bits."""
     bound = worst_case(layer, *given.range, given.steps)
     verdict = "proven" if bound.safe else _obstacle(layer, given)
     return Choice(layer.fraction_bits, bound.safe, max(bound), verdict)
 
 
-def _why(at: WithBits, bits: int, given: Given) -> str:
+def _why(at: WithBits, bits: int, given: LayerInputs) -> str:
     """Say what is in the way of a proof with ``bits`` fractional bits, and what would move it."""
     try:
         return _obstacle(at(bits), given)
@@ -90,12 +90,12 @@ def _why(at: WithBits, bits: int, given: Given) -> str:
         return str(error)
 
 
-def _obstacle(layer: LeakyLayer, given: Given) -> str:
+def _obstacle(layer: LeakyLayer, given: LayerInputs) -> str:
     tightest = certify_layer(layer, *given.range, given.steps).tightest
     return f"{tightest}; {tightest.change}"
 
 
-def _proven(at: WithBits, given: Given) -> tuple[LeakyLayer, Choice] | None:
+def _proven(at: WithBits, given: LayerInputs) -> tuple[LeakyLayer, Choice] | None:
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:
             layer = at(bits)
@@ -109,7 +109,7 @@ def _proven(at: WithBits, given: Given) -> tuple[LeakyLayer, Choice] | None:
     return None
 
 
-def _calibrated(at: WithBits, given: Given) -> tuple[LeakyLayer, Choice] | None:
+def _calibrated(at: WithBits, given: LayerInputs) -> tuple[LeakyLayer, Choice] | None:
     assert given.inputs is not None
     for bits in range(loihi2.FRACTION_BITS_MAX, -1, -1):
         try:

@@ -4,7 +4,7 @@
 which is what a file holds.
 """
 
+from export.graph.follow import Recording, record
 from export.graph.lower import lower
-from export.graph.record import Recording, record
 
 __all__ = ["Recording", "lower", "record"]

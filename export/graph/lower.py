@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from export.checks import ModelError
-from export.graph.record import Recording
-from export.graph.values import Constants, Source, Term, Value, joined_decays
+from export.graph.follow import Recording
+from export.graph.values import Constants, SpikeSource, Term, Value, joined_decays
 from export.model.geometry import Geometry
 
 RELAYING = ("celif", "lif")
@@ -77,13 +77,13 @@ def lower(recording: Recording) -> Chain:
     return Chain(layers, readout, recording.steps, relays_input)
 
 
-def _levels(recording: Recording) -> dict[Source, int]:
+def _levels(recording: Recording) -> dict[SpikeSource, int]:
     """The level of every source that the output depends on."""
-    found: dict[Source, int] = {recording.input: 0}
+    found: dict[SpikeSource, int] = {recording.input: 0}
     for source in recording.sources:  # in the order of their calls: what they need came before
         assert source.current is not None
         found[source] = 1 + max((found[s] for s in source.current.terms), default=0)
-    used: set[Source] = set()
+    used: set[SpikeSource] = set()
     waiting = list(recording.output.terms)
     while waiting:
         source = waiting.pop()
@@ -98,9 +98,11 @@ def _levels(recording: Recording) -> dict[Source, int]:
     return {source: level for source, level in found.items() if source in used or not level}
 
 
-def _needed(recording: Recording, levels: dict[Source, int], last: int) -> list[list[Source]]:
+def _needed(
+    recording: Recording, levels: dict[SpikeSource, int], last: int
+) -> list[list[SpikeSource]]:
     """For every level, the sources that a later one, or the output, receives."""
-    needed: list[list[Source]] = [[] for _ in range(last + 1)]
+    needed: list[list[SpikeSource]] = [[] for _ in range(last + 1)]
     consumers = [(level, s.current.terms) for s, level in levels.items() if s.current is not None]
     for level, terms in [*consumers, (last + 1, recording.output.terms)]:
         for source in terms:
@@ -113,7 +115,11 @@ def _needed(recording: Recording, levels: dict[Source, int], last: int) -> list[
 
 
 def _layer(
-    before: list[Source], members: list[Source], relayed: list[Source], steps: int, number: int
+    before: list[SpikeSource],
+    members: list[SpikeSource],
+    relayed: list[SpikeSource],
+    steps: int,
+    number: int,
 ) -> ChainLayer:
     first = members[0]
     assert first.current is not None
@@ -187,7 +193,7 @@ def _layer(
     )
 
 
-def _plain(source: Source, steps: int) -> ChainLayer:
+def _plain(source: SpikeSource, steps: int) -> ChainLayer:
     """The layer of a source that receives only what the layer before it sends."""
     value = source.current
     assert value is not None
@@ -225,17 +231,17 @@ def _plain(source: Source, steps: int) -> ChainLayer:
     )
 
 
-def _te(source: Source, steps: int) -> torch.Tensor:
+def _te(source: SpikeSource, steps: int) -> torch.Tensor:
     assert source.te is not None
     return source.te[: source.rows, :steps]
 
 
-def _starts(sources: list[Source]) -> list[tuple[Source, int]]:
+def _starts(sources: list[SpikeSource]) -> list[tuple[SpikeSource, int]]:
     ends = np.cumsum([s.neurons for s in sources]).tolist()
     return list(zip(sources, [0, *ends[:-1]], strict=True))
 
 
-def _feedback(members: list[Source], relays: int) -> torch.Tensor | None:
+def _feedback(members: list[SpikeSource], relays: int) -> torch.Tensor | None:
     if all(s.weight_rec is None for s in members):
         return None
     like = next(s.weight_rec for s in members if s.weight_rec is not None)
@@ -246,14 +252,14 @@ def _feedback(members: list[Source], relays: int) -> torch.Tensor | None:
     return torch.block_diag(*parts, like.new_zeros(relays, relays))
 
 
-def _delays(members: list[Source], relays: int) -> np.ndarray | None:
+def _delays(members: list[SpikeSource], relays: int) -> np.ndarray | None:
     if all(s.delay is None for s in members):
         return None
     rows = [np.zeros(s.rows, np.int64) if s.delay is None else s.delay for s in members]
     return np.concatenate([*rows, np.zeros(relays, np.int64)])
 
 
-def _readout(output: Value, before: list[Source]) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _readout(output: Value, before: list[SpikeSource]) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Weight and bias of the classifier, or None for the spikes of the last layer themselves."""
     if not output.rate and any(term.weight is not None for term in output.terms.values()):
         raise ModelError(

@@ -36,7 +36,7 @@ class NotAffineError(Exception):
 
 
 @dataclass(eq=False)
-class Source:
+class SpikeSource:
     """Where spikes come from: the input, or a layer of neurons.
 
     ``shape`` is that of images, or (neurons, 1, 1). All fields from ``current`` on are a layer's.
@@ -89,7 +89,7 @@ class Term:
 class Value:
     """A tensor as a weighted sum of spikes; see the module."""
 
-    terms: dict[Source, Term]
+    terms: dict[SpikeSource, Term]
     bias: torch.Tensor
     """(neuron,)."""
     index: torch.Tensor
@@ -113,7 +113,7 @@ class Value:
         """The same numbers in another arrangement."""
         return replace(self, index=index)
 
-    def matrices(self) -> dict[Source, torch.Tensor]:
+    def matrices(self) -> dict[SpikeSource, torch.Tensor]:
         """The weights of every source as a matrix."""
         found = {}
         for source, term in self.terms.items():
@@ -187,7 +187,7 @@ def joined(values: list[Value], dim: int) -> Value:
         raise NotAffineError("a concatenation of tensors that are not alike in time")
     total = sum(v.neurons for v in values)
     steps = 1 if first.rate else first.steps
-    terms: dict[Source, list[torch.Tensor]] = {}
+    terms: dict[SpikeSource, list[torch.Tensor]] = {}
     indices, before = [], 0
     for value in values:
         sample, neuron, step = value.places
@@ -254,7 +254,7 @@ def constants(params: tuple[Any, ...], rows: int, like: torch.Tensor) -> Constan
     return decays[0], decays[1], float(theta0), float(gamma)
 
 
-def joined_decays(members: list[Source], which: int, relays: int) -> float | torch.Tensor:
+def joined_decays(members: list[SpikeSource], which: int, relays: int) -> float | torch.Tensor:
     """α or β of layers side by side: one number if all agree, else one for each row.
 
     A relay's membrane is at rest or has just spiked, and its threshold never moves, so that its

@@ -11,11 +11,11 @@ from export.model.celif import CelifLayer
 from export.model.network import KINDS, Encoding, FixedNetwork, Layer, ReadoutLayer, needed_gap
 from export.model.task_label import TaskLabel
 from export.netx import integrity
+from export.netx.file_values import Values
 from export.netx.names import AGAIN, FLATTEN, SIGNED, VERSION, NetxError
 from export.netx.read_fields import read_fields
 from export.netx.read_synapses import read_synapses
 from export.netx.read_te import Tables
-from export.netx.values import Values
 
 _DAMAGE = (
     OSError, RuntimeError, KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError,

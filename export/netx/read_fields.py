@@ -8,8 +8,8 @@ import numpy as np
 
 from export.model.fields import CONSTANT, EXPONENT, INTEGER, ROWS, SPARSE_ROWS, TE, NetxField
 from export.model.layer import Layer
+from export.netx.file_values import Values
 from export.netx.read_te import Tables, read_te
-from export.netx.values import Values
 
 
 def read_fields(

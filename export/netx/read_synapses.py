@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from export.model.geometry import Geometry, Shape
+from export.netx.file_values import Values
 from export.netx.names import CONV, DENSE_REC, FLATTEN, INPUT, PAIRS, TYPES
-from export.netx.values import Values
 
 
 def read_synapses(values: Values, at: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from export.loihi2 import HOLD_MAX, STEPS_MAX
 from export.model.te import DENSE, ENCODINGS, CosineTable, Form, Table
+from export.netx.file_values import Values
 from export.netx.names import AGAIN
-from export.netx.values import Values
 
 TE_VALUES_MAX = 1 << 25
 """Most mantissas that the tables of a file may unfold to: 256 MB of memory."""

@@ -24,8 +24,8 @@ from export.convert.float_network import (
 from export.convert.reading.from_blocks import read_blocks
 from export.convert.reading.from_module import chain_floats
 from export.convert.round import scales
-from export.graph import record
 from export.graph.blocks import is_convolution, is_flatten, synapses_of, used_weight
+from export.graph.follow import record
 from export.graph.lower import Chain, lower
 from export.loihi2 import DECAY_ONE
 from export.model.geometry import Shape

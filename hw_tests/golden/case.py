@@ -18,7 +18,7 @@ FRACTION_BITS = 12
 
 
 @dataclass(frozen=True)
-class Case:
+class KitCase:
     """A network, its samples (batch, channel, time) and what they show."""
 
     name: str
@@ -60,10 +60,10 @@ def network(layers: Sequence[Any], channels: int, steps: int, gap: int = 0) -> F
     return FixedNetwork(tuple(layers), readout, steps, gap, encoding, {})
 
 
-def one_layer(name: str, about: str, x: Any, te: Any = None, **fields: Any) -> Case:
+def one_layer(name: str, about: str, x: Any, te: Any = None, **fields: Any) -> KitCase:
     """A case of one layer; ``x`` is (channel, time) of its only sample, or has samples first."""
     x = np.array(x, np.int64)
     x = x[None] if x.ndim == 2 else x
     te = np.zeros(x.shape[1:]) if te is None else te
     layer = celif(te, **fields)
-    return Case(name, about, network([layer], x.shape[1], layer.te.shape[1], layer.gap), x)
+    return KitCase(name, about, network([layer], x.shape[1], layer.te.shape[1], layer.gap), x)

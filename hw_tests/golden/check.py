@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hw_tests.compare import Difference
 from hw_tests.golden.kit import FORMAT, MANIFEST, NETWORK, digest
 from hw_tests.golden.vectors import read_vectors
+from hw_tests.trace_difference import Difference
 
 Arrays = Mapping[str, np.ndarray]
 # In the order in which they are computed, so that the first difference is the cause.

@@ -17,7 +17,7 @@ from export.model.network import CelifLayer
 from export.model.te import QUARTER_BITS, WAVE_BITS, quarter_wave
 from export.steps import alif, lif
 from export.steps.sigma_delta import MESSAGE_EXP
-from hw_tests.golden.case import Case
+from hw_tests.golden.case import KitCase
 from hw_tests.golden.ranges import needed_bits
 from training.slayer.mantissa import EXPONENT_MAX
 
@@ -175,6 +175,6 @@ def _widths(net: FixedNetwork, i: int, layer: Layer) -> str:
     return f"{title}\n{_table(program, bits)}"
 
 
-def readme(cases: Sequence[Case]) -> str:
+def readme(cases: Sequence[KitCase]) -> str:
     """What is where, and what each case shows."""
     return _template("readme.md") + "".join(f"| `{case.name}` | {case.about} |\n" for case in cases)

@@ -12,8 +12,8 @@ import numpy as np
 
 from export import FixedNetwork, write_netx
 from hw_tests.golden import documents
-from hw_tests.golden.case import Case
-from hw_tests.golden.cases import unit_cases
+from hw_tests.golden.case import KitCase
+from hw_tests.golden.kit_cases import unit_cases
 from hw_tests.golden.vectors import (
     csv_text,
     flat_csv,
@@ -37,7 +37,7 @@ def random_input(net: FixedNetwork, samples: int) -> np.ndarray:
     return np.random.default_rng(0).integers(low, high + 1, shape)
 
 
-def _write_case(case: Case, folder: Path) -> dict[str, Any]:
+def _write_case(case: KitCase, folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True)
     arrays = vectors(case.net, case.x)
     write_netx(case.net, folder / "net.net")
@@ -62,7 +62,7 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _fill(folder: Path, cases: list[Case]) -> dict[str, Any]:
+def _fill(folder: Path, cases: list[KitCase]) -> dict[str, Any]:
     """Write everything but the manifest; return the manifest."""
     net = cases[-1].net
     (folder / "SPECIFICATION.md").write_text(documents.specification(net), encoding="utf-8")
@@ -106,7 +106,7 @@ def write_kit(net: FixedNetwork, x: np.ndarray, folder: str | os.PathLike[str]) 
         raise FileExistsError(f"{target}: holds something else than a kit; choose another folder")
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"{target}: the folder above it does not exist; create it")
-    given = Case(NETWORK, "The given network.", net, net.encode(x))
+    given = KitCase(NETWORK, "The given network.", net, net.encode(x))
     with atomic_folder(target) as draft:
         manifest = _fill(draft, [*unit_cases(), given])
         (draft / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")

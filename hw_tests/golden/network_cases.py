@@ -10,14 +10,14 @@ from export.model.geometry import Geometry, Shape
 from export.model.network import ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
 from export.model.te import CosineTable, Form, Table
-from hw_tests.golden.case import FRACTION_BITS, Case, celif, network, one_layer
+from hw_tests.golden.case import FRACTION_BITS, KitCase, celif, network, one_layer
 
 
 def _held(columns: Any, form: Table, steps: int) -> np.ndarray:
     return form.held(np.array(columns, np.int64), steps)
 
 
-def te_forms() -> list[Case]:
+def te_forms() -> list[KitCase]:
     """Cases of every way of keeping TE."""
     drive = [[90, 70, 80, 60, 90, 50, 70, 90, 80, 70, 60, 90]] * 2
     held, packed = Table(hold=3), Table(packed=True)
@@ -26,7 +26,7 @@ def te_forms() -> list[Case]:
     increment = np.array([123_456, 1_900_000])
     cosine = CosineTable(increment, wave)
 
-    def case(name: str, about: str, form: Form, te: np.ndarray, **fields: Any) -> Case:
+    def case(name: str, about: str, form: Form, te: np.ndarray, **fields: Any) -> KitCase:
         return one_layer(name, about, drive, te, te_form=form, **fields)
 
     return [
@@ -62,7 +62,7 @@ def te_forms() -> list[Case]:
     ]
 
 
-def time() -> list[Case]:
+def time() -> list[KitCase]:
     """Cases of samples, layers and outputs one after the other."""
     samples = [[[90, 60, 80, 40, 120, 30]], [[-90, 60, 80, 40, 20, 30]], [[120, 0, 0, 99, 99, 99]]]
     te = [[10, -10, 20, 30, -20, 5]]
@@ -76,31 +76,31 @@ def time() -> list[Case]:
     sums = celif([[4] * 6], name="layer 1", lag=2, weight=np.array([[40, 50, 60]]))
     x = np.array(samples)
     return [
-        Case(
+        KitCase(
             "back-to-back",
             "Three samples, one right after the other: each starts from V = 0, S = 0, Θ = Θ0.",
             network([first], 1, 6),
             x,
         ),
-        Case(
+        KitCase(
             "short-samples",
             "Samples of four steps use the first four of TE; the period is four.",
             network([first], 1, 6),
             x[:, :, :4],
         ),
-        Case(
+        KitCase(
             "chain",
             "Two layers: the second is one step later, and so is its k.",
             network([first, second], 1, 6),
             x,
         ),
-        Case(
+        KitCase(
             "shifted",
             "A layer whose output moves one step later: k ≥ T is silent, the last spike is lost.",
             network([late, after], 1, 6, gap=1),
             x,
         ),
-        Case(
+        KitCase(
             "delays",
             "Axonal delays of 0, 2 and 5 steps; what would be later than the sample is lost.",
             network([delays, sums], 1, 6, gap=delays.gap),
@@ -109,7 +109,7 @@ def time() -> list[Case]:
     ]
 
 
-def synapses_and_neurons() -> list[Case]:
+def synapses_and_neurons() -> list[KitCase]:
     """Cases of recurrence, convolution, readout, and SLAYER's neurons."""
     rng = np.random.default_rng(20)
     te = rng.integers(-60, 61, (3, 10))
@@ -131,21 +131,21 @@ def synapses_and_neurons() -> list[Case]:
     x = rng.integers(20, 90, (2, 3, 10))
     plain = celif(te)
     return [
-        Case(
+        KitCase(
             "recurrent",
             "Spikes of a step reach the layer's own neurons at the next.",
             network([ring], 3, 10, gap=1),
             x,
         ),
-        Case(
+        KitCase(
             "convolution",
             "Kernels over an image; TE and bias are one for each channel.",
             network([conv], 16, 10),
             rng.integers(-10, 30, (2, 16, 10)),
         ),
-        Case("readout", "Spikes summed over the sample.", network([plain, out], 3, 10), x),
-        Case("cuba", "A CE-LIF layer, then Lava's stock LIF.", network([plain, cuba], 3, 10), x),
-        Case(
+        KitCase("readout", "Spikes summed over the sample.", network([plain, out], 3, 10), x),
+        KitCase("cuba", "A CE-LIF layer, then Lava's stock LIF.", network([plain, cuba], 3, 10), x),
+        KitCase(
             "sigma-delta",
             "SLAYER's sigma-delta neurons: graded messages of changes, and what they leave.",
             network([changes], 3, 10),
@@ -154,7 +154,7 @@ def synapses_and_neurons() -> list[Case]:
     ]
 
 
-def shifted_sums() -> list[Case]:
+def shifted_sums() -> list[KitCase]:
     """Sums with more fractional bits than V, which the synapses shift right, rounding down."""
     rng = np.random.default_rng(21)
     te = rng.integers(-60, 61, (3, 10))
@@ -170,9 +170,9 @@ def shifted_sums() -> list[Case]:
         vth=40, input_exp=changes.output_exp,
     )  # fmt: skip
 
-    def recurrent(name: str, about: str, weight_exp: int) -> Case:
+    def recurrent(name: str, about: str, weight_exp: int) -> KitCase:
         layer = celif(te, weight=np.eye(3, dtype=np.int64) * 13, weight_exp=weight_exp, **ring)
-        return Case(name, about, network([layer], 3, 10, gap=layer.gap), x)
+        return KitCase(name, about, network([layer], 3, 10, gap=layer.gap), x)
 
     return [
         one_layer(
@@ -200,7 +200,7 @@ def shifted_sums() -> list[Case]:
             "The same with both sums shifted right, each before they are added.",
             FRACTION_BITS + 1,
         ),
-        Case(
+        KitCase(
             "cuba-after-messages",
             "Sigma-delta messages into recurrent CUBA neurons, which take off the messages' unit.",
             network([changes, after], 3, 10, gap=after.gap),

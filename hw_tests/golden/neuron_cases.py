@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from export import loihi2
-from hw_tests.golden.case import FRACTION_BITS, Case, one_layer
+from hw_tests.golden.case import FRACTION_BITS, KitCase, one_layer
 
 _HIGH = 1 << 15
 """A threshold that no input of the quiet cases reaches."""
@@ -15,7 +15,7 @@ def _pulse(value: int, steps: int) -> list[int]:
     return [value] + [0] * (steps - 1)
 
 
-def rounding() -> list[Case]:
+def rounding() -> list[KitCase]:
     """Cases of terms that are rounded towards zero."""
     quiet = {"theta0_int": _HIGH}
     values = (5, -5, 1, -1, 4095, -4095)
@@ -45,7 +45,7 @@ def rounding() -> list[Case]:
     ]
 
 
-def rules() -> list[Case]:
+def rules() -> list[KitCase]:
     """Cases of the comparison, the reset, signs and biases."""
     return [
         one_layer(
@@ -89,7 +89,7 @@ def rules() -> list[Case]:
     ]
 
 
-def extremes() -> list[Case]:
+def extremes() -> list[KitCase]:
     """Cases of saturation and of the ends of decays, TE and exponents."""
     most = loihi2.DECAY_ONE - 1
     loud = [[1, 1, -1, -1, 0, 0, 1, -1], [-1, -1, -1, 1, 1, 1, 0, 0]]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from export import FixedNetwork, simulate
-from hw_tests.compare import firing_rates
 from hw_tests.networks.random_nets import random_network
+from hw_tests.trace_difference import firing_rates
 
 LEAST_RATE, LARGEST_RATE = 0.02, 0.90
 

@@ -10,8 +10,8 @@ import numpy as np
 from export import FixedNetwork, simulate
 from export.model import network as model
 from export.model.lif import LeakyLayer
-from hw_tests.compare import firing_rates
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
+from hw_tests.trace_difference import firing_rates
 
 STEPS = 14
 LEAST_RATE, LARGEST_RATE = 0.03, 0.9

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from export import Trace
-from hw_tests.compare import assert_same_trace, compare
 from hw_tests.ladder import climb, rung
 from hw_tests.networks.random_nets import random_network
+from hw_tests.trace_difference import assert_same_trace, compare
 
 
 @pytest.fixture

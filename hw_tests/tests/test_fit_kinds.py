@@ -9,7 +9,7 @@ import pytest
 from export.fit import fit
 from export.fit.energy import fan_out
 from export.fit.figures import CHIP
-from hw_tests.golden.cases import unit_cases
+from hw_tests.golden.kit_cases import unit_cases
 from hw_tests.golden.vectors import parameters_text, vectors
 from hw_tests.tests.second_implementation import synapses
 

@@ -8,9 +8,9 @@ import pytest
 
 from export import read_netx, simulate
 from hw_tests.golden import check, write_kit
-from hw_tests.golden.cases import unit_cases
 from hw_tests.golden.check import read_manifest
 from hw_tests.golden.kit import random_input
+from hw_tests.golden.kit_cases import unit_cases
 from hw_tests.golden.vectors import npz_bytes, read_vectors
 from hw_tests.networks.kinds import KINDS
 from hw_tests.networks.random_nets import random_network

@@ -7,12 +7,12 @@ import pytest
 
 from export import read_netx, simulate, write_netx
 from hw_tests.backends import backend
-from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.ladder import rung
 from hw_tests.networks.kinds import KINDS, Kind
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from hw_tests.oracle.backend import run_oracle
 from hw_tests.plain_steps import run_plain
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 
 NAMES = [kind.name for kind in KINDS]
 

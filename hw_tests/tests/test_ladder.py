@@ -17,11 +17,11 @@ from torch.nn.functional import cross_entropy
 
 from export import FixedNetwork, Trace, quantize, read_netx, simulate, to_netx
 from hw_tests.backends import run_quantised
-from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.ladder import RUNGS, Rung, climb, rung
 from hw_tests.networks.cases import CASES, FLOAT_CASES, LARGEST_RATE, LEAST_RATE, Case
 from hw_tests.oracle.backend import run_oracle
 from hw_tests.plain_steps import run_plain
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 from training import Network, tasks, trainer
 
 

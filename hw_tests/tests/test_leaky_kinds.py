@@ -19,10 +19,10 @@ from export.proof.attack import attack
 from export.proof.certificate import certify
 from export.proof.search import every_input
 from export.tests.strategies import assert_same, hypothesis_settings
-from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.networks.kinds import KINDS, LEAKY, Kind
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from hw_tests.oracle.backend import run_oracle
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 
 NETWORKS = {kind.name: kind for kind in KINDS if kind.name.partition("-")[0].upper() in LEAKY}
 

@@ -18,7 +18,6 @@ from export import FixedNetwork, ModelError, simulate
 from export.model.network import CubaLayer
 from hw_tests import ladder
 from hw_tests.backends import no_loihi2
-from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.networks.kinds import Kind
 from hw_tests.networks.random_nets import random_network
 from hw_tests.networks.random_stacks import LayerSpec
@@ -26,6 +25,7 @@ from hw_tests.recorded import shown_by_chip
 from hw_tests.tests import loihi_standin
 from hw_tests.tests.embedded_io.spike import INTO_STEPS
 from hw_tests.tests.loihi_calls import calls
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 from lava_procs import (
     CELIF,
     Loihi,

@@ -11,9 +11,9 @@ import torch
 slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from export import FixedNetwork, read_netx, simulate, to_netx
-from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.ladder import climb
 from hw_tests.tests.test_ladder import run_both
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 from training import block
 
 STEPS = 24

@@ -14,12 +14,12 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 from export import FixedNetwork, simulate
 from export.model.network import CelifLayer
-from hw_tests.compare import assert_same_trace, firing_rates
-from hw_tests.golden.cases import unit_cases
+from hw_tests.golden.kit_cases import unit_cases
 from hw_tests.networks.random_nets import random_network
 from hw_tests.tests import loihi_standin
 from hw_tests.tests.loihi_calls import calls
 from hw_tests.tests.nc_standin import FLOW, AllocationError, NetL2, walk
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 from lava_procs import CELIF, Loihi, register_chip_model, run
 from lava_procs.loihi.chip_models import chip_models
 from lava_procs.loihi.host import missing, pieces

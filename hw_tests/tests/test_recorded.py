@@ -12,8 +12,8 @@ from export import ModelError, simulate
 from export.loihi2 import CURRENT_SHIFT
 from export.steps import cuba
 from hw_tests.backends import backend
-from hw_tests.compare import assert_same_trace, compare
 from hw_tests.recorded import lif, lif_input, lif_network, recorded_loihi2, shown_by_chip
+from hw_tests.trace_difference import assert_same_trace, compare
 
 BACKENDS = [backend("twin", "fixed"), backend("oracle", "fixed"), backend("lava", "fixed")]
 SPIKES = [461, 511, 711, 761]

@@ -17,7 +17,7 @@ from lava.magma.core.model.py.model import PyLoihiProcessModel
 from lava.magma.core.model.py.ports import PyVarPort
 
 from lava_procs.errors import LavaInlineError
-from lava_procs.one_process.scheduler import Scheduler, Task
+from lava_procs.one_process.scheduler import PhaseTask, Scheduler
 
 Phase, Response = PyLoihiProcessModel.Phase, PyLoihiProcessModel.Response
 
@@ -91,11 +91,11 @@ class Actor:
             for name in _GUARDS
         )
 
-    def task(self, method: str) -> Task:
+    def task(self, method: str) -> PhaseTask:
         """Let the model handle a phase."""
-        return Task(self.name, getattr(self.model, method))
+        return PhaseTask(self.name, getattr(self.model, method))
 
-    def spike(self) -> Task:
+    def spike(self) -> PhaseTask:
         """The spiking phase; for most models, only what of it has an effect."""
         if self.asks:
             return self.task("_spike")
@@ -108,13 +108,13 @@ class Actor:
             if state["_req_pause"] or state["_req_stop"]:
                 model._handle_pause_or_stop_req()
 
-        return Task(self.name, spike)
+        return PhaseTask(self.name, spike)
 
-    def requests(self) -> Iterable[Task]:
+    def requests(self) -> Iterable[PhaseTask]:
         """Tasks that answer RefPorts, if any has sent something."""
         for csp_port, var_port in self.served:
             if csp_port.channel.messages:
-                yield Task(self.name, partial(self.model._handle_var_port, var_port))
+                yield PhaseTask(self.name, partial(self.model._handle_var_port, var_port))
 
 
 class Protocol:
@@ -124,7 +124,7 @@ class Protocol:
         self.actors, self.scheduler = actors, scheduler
         self._asking = [actor for actor in actors if actor.asks]
         self._serving = [actor for actor in actors if actor.served]
-        self._spikes: list[Task] = []
+        self._spikes: list[PhaseTask] = []
 
     def begin(self, steps: int) -> None:
         """Prepare for some steps, and tell the models that ask for it that they share a process."""
@@ -161,7 +161,7 @@ class Protocol:
             answers.add(LEARN)
         return answers
 
-    def _requests(self) -> list[Task]:
+    def _requests(self) -> list[PhaseTask]:
         busy = self.scheduler.busy()
         return [
             task for actor in self._serving if actor.name not in busy for task in actor.requests()

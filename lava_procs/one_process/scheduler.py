@@ -21,7 +21,7 @@ _POLL = 0.05
 """Seconds between looks at whether a run that waits for another thread was called off."""
 
 
-class Task(NamedTuple):
+class PhaseTask(NamedTuple):
     """Something that a model does in a phase."""
 
     name: str
@@ -43,14 +43,14 @@ class Worker(greenlet):
     """Runs tasks; ``task`` is the one at hand."""
 
     scheduler: Scheduler
-    task: Task | None = None
+    task: PhaseTask | None = None
 
 
 class Scheduler:
     """Runs tasks until all have ended."""
 
     def __init__(self) -> None:
-        self.tasks: deque[Task] = deque()
+        self.tasks: deque[PhaseTask] = deque()
         self.current: Worker | None = None
         self.cancelled = False
         self.bell = threading.Condition()
@@ -61,7 +61,9 @@ class Scheduler:
         self._parked: dict[Worker, Wait] = {}
         self._yielding: list[Worker] = []
 
-    def run(self, tasks: Iterable[Task], more: Callable[[], Iterable[Task]] | None = None) -> None:
+    def run(
+        self, tasks: Iterable[PhaseTask], more: Callable[[], Iterable[PhaseTask]] | None = None
+    ) -> None:
         """Run all tasks, and those that ``more`` gives whenever nothing else can go on.
 
         Raises

@@ -22,7 +22,7 @@ from torch import nn
 
 from training.functional import ALPHA, THETA0, WIDTH
 from training.kernels import adaptive
-from training.kernels.fused import Layer, stack
+from training.kernels.fused import StackLayer, stack
 from training.kernels.layer_scans import GatedScan
 from training.kernels.reference import Boxcar, Gaussian, gated_states
 from training.kernels.scans.gated import Gates
@@ -69,7 +69,7 @@ class GatedNeuron(nn.Module):
         """Spikes (batch, neuron, time); ``weight`` feeds them back."""
         if backend == "reference" or not adaptive.compiles(current):
             return torch.stack(self.steps(current, weight), -1)
-        layer = Layer(None, current.new_zeros(self.neurons), weight, self.values(current))
+        layer = StackLayer(None, current.new_zeros(self.neurons), weight, self.values(current))
         return stack(current, [layer], None, self.scan)
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from training.baselines.readout import Reading
 from training.kernels import adaptive
-from training.kernels.fused import Layer, stack
+from training.kernels.fused import StackLayer, stack
 from training.kernels.layer_scans import Scan
 from training.support.uncompiled import uncompiled
 
@@ -83,7 +83,7 @@ class SpikingNetwork(nn.Module):
         """Whether the outputs are spiking neurons, whose spikes are counted."""
         return len(self.neurons) > len(self.layers)
 
-    def _layer(self, i: int, like: torch.Tensor) -> Layer:
+    def _layer(self, i: int, like: torch.Tensor) -> StackLayer:
         """Tensors of spiking layer i for inputs like ``like`` (batch, channel, time)."""
         synapses = self.layers[i] if i < len(self.layers) else self.reading.linear
         weight, bias, feedback, neuron = synapses.weight, synapses.bias, None, self.neurons[i]
@@ -94,7 +94,9 @@ class SpikingNetwork(nn.Module):
         if scale is not None:
             weight, bias = weight * scale[:, None], bias * scale
             feedback = None if feedback is None else feedback * scale[:, None]
-        return Layer(weight, bias, feedback, neuron.values(like) if neuron_scan(neuron) else ())
+        return StackLayer(
+            weight, bias, feedback, neuron.values(like) if neuron_scan(neuron) else ()
+        )
 
     def current(self, i: int, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Current of spiking layer i for the spikes ``x`` below it, and its recurrent weights."""

@@ -15,7 +15,7 @@ import torch
 
 from training.decays import per_neuron
 from training.dynamics import Params, State, advance
-from training.kernels.fused import DTYPES, Layer, stack
+from training.kernels.fused import DTYPES, StackLayer, stack
 from training.kernels.layer_scans import AdaptiveScan
 from training.kernels.reference import Boxcar
 from training.kernels.scans.adaptive import Context, embedding
@@ -55,7 +55,7 @@ def fused(
     """Spikes (batch, neuron, time); ``weight`` (to, from) is what feeds them back."""
     if bias is None:
         bias = current.new_zeros(current.shape[1])
-    layer = Layer(None, bias, weight, tuple(neuron))
+    layer = StackLayer(None, bias, weight, tuple(neuron))
     return stack(current, [layer], te, AdaptiveScan(context, width))
 
 

@@ -29,7 +29,7 @@ DTYPES = (torch.float32, torch.float64)
 """Types that the kernels compute in."""
 
 
-class Layer(NamedTuple):
+class StackLayer(NamedTuple):
     """Tensors of one layer.
 
     Parameters
@@ -50,7 +50,7 @@ class Layer(NamedTuple):
     values: tuple[torch.Tensor, ...] = ()
 
 
-class _Options(NamedTuple):
+class _StackOptions(NamedTuple):
     scan: Scan
     depth: int
     dropout: Dropout | None
@@ -58,16 +58,16 @@ class _Options(NamedTuple):
     keep: bool
 
 
-def _split(options: _Options, parameters: Sequence[torch.Tensor]) -> list[Layer]:
+def _split(options: _StackOptions, parameters: Sequence[torch.Tensor]) -> list[StackLayer]:
     """Sort the tensors of all layers by layer."""
     each = 3 + len(options.scan.names)
     rows = [parameters[i * each : (i + 1) * each] for i in range(options.depth)]
-    return [Layer(row[0], row[1], row[2], tuple(row[3:])) for row in rows]
+    return [StackLayer(row[0], row[1], row[2], tuple(row[3:])) for row in rows]
 
 
 def _stack(
-    options: _Options, layers: Sequence[Layer], te: torch.Tensor | None, wanted: Sequence[bool],
-    batch: int, steps: int,
+    options: _StackOptions, layers: Sequence[StackLayer], te: torch.Tensor | None,
+    wanted: Sequence[bool], batch: int, steps: int,
 ) -> LayerStack:  # fmt: skip
     learnt = [tuple(layer.values) for layer in _split(options, wanted)]  # type: ignore[arg-type]
     shared = Layers(te, [layer.values for layer in layers], learnt)  # type: ignore[arg-type]
@@ -79,14 +79,14 @@ def _stack(
 
 
 class _Layers(torch.autograd.Function):
-    """Spikes of the last layer, or their sums over time; ``parameters`` are those of `Layer`."""
+    """Spikes of the last layer, or their sums over time; ``parameters`` are a `StackLayer`'s."""
 
     @staticmethod
     def forward(
         ctx: Any,
         x: torch.Tensor,
         te: torch.Tensor | None,
-        options: _Options,
+        options: _StackOptions,
         *parameters: torch.Tensor,
     ) -> torch.Tensor:
         layers, (batch, _, steps) = _split(options, parameters), x.shape
@@ -161,7 +161,7 @@ def gradients(
 
 def stack(
     x: torch.Tensor,
-    layers: Sequence[Layer],
+    layers: Sequence[StackLayer],
     te: torch.Tensor | None,
     scan: Scan,
     dropout: Dropout | None = None,
@@ -190,7 +190,7 @@ def stack(
         for tensor in (layer.weight, layer.bias, layer.feedback, *layer.values)
     ]
     wanted = any(t is not None and t.requires_grad for t in (x, te, *parameters))
-    options = _Options(scan, len(layers), dropout, counts, wanted and torch.is_grad_enabled())
+    options = _StackOptions(scan, len(layers), dropout, counts, wanted and torch.is_grad_enabled())
     return _Layers.apply(x, te, options, *parameters)
 
 
@@ -205,7 +205,7 @@ def layers(
     counts: bool = False,
 ) -> torch.Tensor:
     """Return the spikes of the last feedforward CE-LIF layer, or their sums over time."""
-    pairs = [Layer(weight, bias) for weight, bias in zip(weights, biases, strict=True)]
+    pairs = [StackLayer(weight, bias) for weight, bias in zip(weights, biases, strict=True)]
     return stack(x, pairs, te, CelifScan(p, width), dropout, counts)
 
 
@@ -226,4 +226,4 @@ def celif(
         return layers(current, [None], [bias], te, p, width)
     values = per_neuron(te, p.alpha, p.beta, p.theta0, 0.0)
     scan = AdaptiveScan(Context(v_te=1.0), width)
-    return stack(current, [Layer(None, bias, None, tuple(values))], te, scan)
+    return stack(current, [StackLayer(None, bias, None, tuple(values))], te, scan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from celif.experiments.machinery.summary import EXTRA, Item
+from celif.experiments.machinery.results_summary import EXTRA, Item
 
 
 def _stored(size: int) -> tuple[str, str]:

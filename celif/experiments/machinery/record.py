@@ -20,7 +20,7 @@ from celif.console import results, say
 from celif.experiments.machinery.experiment import Experiment, Outcome, Settings
 from celif.experiments.machinery.runs import RUN
 from celif.experiments.machinery.stopwatch import spent_below
-from celif.views import figures
+from celif.views import pictures
 from training.support import machine
 from training.support.atomic import atomic_file
 
@@ -110,7 +110,7 @@ def _write(out: Path, outcome: Outcome, record: dict[str, Any]) -> None:
     with atomic_file(out / PNG) as draft:
         outcome.figure.savefig(draft, format="png", dpi=_DPI)
     with atomic_file(out / SVG) as draft:
-        draft.write_text(figures.svg(outcome.figure), encoding="utf-8")
+        draft.write_text(pictures.svg(outcome.figure), encoding="utf-8")
     # Last: a record without its figures would be taken for a finished run.
     with atomic_file(out / RESULT) as draft:
         draft.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

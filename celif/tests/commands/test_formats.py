@@ -12,7 +12,7 @@ import torch
 from celif.tests.run_command import answer
 from export import QuantizedNetwork, read_netx, simulate
 from export.model.network import CelifLayer
-from hw_tests.compare import assert_same_trace
+from hw_tests.trace_difference import assert_same_trace
 from training import checkpoint, tasks
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from celif import cli
-from celif.commands import names
+from celif.commands import help_names
 from celif.tests.run_command import run_celif
 
 HEAVY = ("torch", "numba", "h5py", "lava", "matplotlib", "sklearn", "scipy", "export")
@@ -45,7 +45,7 @@ def test_summary_in_the_list_is_the_first_line_of_the_help(command: str) -> None
 
 def test_every_module_of_a_command_is_listed() -> None:
     folder = Path(cli.__file__).parent / "commands"
-    shared = {"__init__", "names", "options", "train_job", "verify_job"}
+    shared = {"__init__", "help_names", "options", "train_job", "verify_job"}
     found = {path.stem for path in folder.glob("*.py") if not path.stem.endswith("_options")}
     assert found - shared == set(cli.COMMANDS)
 
@@ -61,11 +61,11 @@ def test_names_in_the_help_are_those_of_the_modules() -> None:
     from training.network import temporal_encoding
     from training.trainer import augment, presets, recipe
 
-    assert names.TASKS == tasks.NAMES
-    assert names.PRESETS == presets.NAMES
-    assert names.TEMPORAL_ENCODINGS == temporal_encoding.NAMES
-    assert names.SCHEDULES == recipe.SCHEDULES
-    assert names.AUGMENTATIONS == augment.NAMES
+    assert help_names.TASKS == tasks.NAMES
+    assert help_names.PRESETS == presets.NAMES
+    assert help_names.TEMPORAL_ENCODINGS == temporal_encoding.NAMES
+    assert help_names.SCHEDULES == recipe.SCHEDULES
+    assert help_names.AUGMENTATIONS == augment.NAMES
 
 
 def test_typo_is_answered_with_the_nearest_command() -> None:

@@ -10,10 +10,10 @@ import pytest
 from matplotlib import pyplot as plt
 
 from celif.experiments import catalogue, energy, stability, te_similarity
-from celif.experiments.machinery import page as results
+from celif.experiments.machinery import results_page as results
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.record import PNG, RESULT, SVG, perform
-from celif.experiments.machinery.summary import Item
+from celif.experiments.machinery.results_summary import Item
 from celif.tests.run_command import answer, run_celif
 
 

@@ -13,8 +13,8 @@ from matplotlib import pyplot as plt
 
 from celif.experiments import equal_time, table1
 from celif.experiments.machinery.budget import Portion, one_thread, spend
+from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.experiment import Settings
-from celif.experiments.machinery.models import make
 from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
 from training import tasks
 from training.support import compiled

@@ -22,8 +22,8 @@ from export.netx import integrity
 from export.steps import celif
 from export.steps.celif import IntParams, State
 from hw_tests import ladder
-from hw_tests.compare import Difference
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
+from hw_tests.trace_difference import Difference
 from training import Network, checkpoint
 
 STEPS = 16

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from celif.console import say
 from celif.views.chip.fit_table import prose
-from export.fit.calibration import RULES, TOLERANCE, Comparison
+from export.fit.calibration import RULES, TOLERANCE, TableComparison
 from export.fit.energy.measured import UNCOUNTED, Measurement
 
 _COLUMNS = (
@@ -25,7 +25,7 @@ def _line(cells: Sequence[str]) -> str:
     return "".join((first, *rest)).rstrip()
 
 
-def _row(one: Comparison) -> list[str]:
+def _row(one: TableComparison) -> list[str]:
     row, words = one.row, one.to_dict()["words"]
     return [
         f"{' ' if one.agrees else '≠'} {row.layer.name}",
@@ -40,7 +40,7 @@ def _row(one: Comparison) -> list[str]:
     ]
 
 
-def show_calibration(rows: Sequence[Comparison]) -> None:
+def show_calibration(rows: Sequence[TableComparison]) -> None:
     """Print every published row with our count of it, and below it why it differs if it does."""
     heading = _line([name for name, _ in _COLUMNS])
     say(heading)

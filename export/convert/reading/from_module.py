@@ -17,8 +17,8 @@ from export.convert.float_network import (
     float64,
     layer_kind,
 )
-from export.graph import record
 from export.graph.blocks import is_block, is_flatten, synapses_of
+from export.graph.follow import record
 from export.graph.lower import Chain, lower
 from training.slayer.neuron import Neuron
 from training.slayer.readout import Readout

@@ -12,10 +12,10 @@ from export import FixedNetwork, Formats, loihi2
 from export.checks import ModelError
 from export.convert import fraction_bits
 from export.convert.choose import outputs
-from export.convert.convert import convert
 from export.convert.float_network import float_outputs
 from export.convert.formats import RULES
 from export.convert.round import integer_layer
+from export.convert.to_integers import convert
 from export.proof.intervals import worst_case
 from export.tests.floats import choose, float_layer, layer_format
 from training import Network

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from export import FixedNetwork, ModelError, read_netx, simulate, to_netx
-from export.convert.convert import CALIBRATION_SAMPLES, digest
+from export.convert.to_integers import CALIBRATION_SAMPLES, digest
 from export.loihi2 import STATE_MAX
 from export.proof.intervals import worst_case
 from training import Network

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from export import loihi2
 from export.checks import ModelError
 from export.convert import round as quantization
-from export.convert.convert import choose_encoding
 from export.convert.float_network import require_finite
 from export.convert.round import by_max, integer_layer
+from export.convert.to_integers import choose_encoding
 from export.tests.floats import float_layer, layer_format
 from export.tests.strategies import hypothesis_settings, seeds
 from training.slayer.mantissa import EXPONENT_MAX

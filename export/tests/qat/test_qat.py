@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from export import ModelError, QuantizedNetwork, quantize, read_netx, simulate, to_netx
-from hw_tests.compare import assert_same_trace
 from hw_tests.networks.random_nets import random_network
 from hw_tests.oracle.backend import run_oracle
+from hw_tests.trace_difference import assert_same_trace
 from training import Network
 
 

@@ -9,7 +9,7 @@ import torch
 slayer = pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
 
 from export import quantize, read_netx, simulate, to_netx
-from hw_tests.compare import assert_same_trace
+from hw_tests.trace_difference import assert_same_trace
 from training import Network, block
 
 STEPS = 16

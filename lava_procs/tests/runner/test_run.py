@@ -12,8 +12,8 @@ import torch
 from export import FixedNetwork, ModelError, NetxError, Trace, simulate, write_netx
 from export.model.network import CubaLayer, Encoding
 from hw_tests.backends import run_torch
-from hw_tests.compare import assert_same_trace, firing_rates
 from hw_tests.networks.random_nets import random_network
+from hw_tests.trace_difference import assert_same_trace, firing_rates
 from lava_procs import run, run_stream
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")

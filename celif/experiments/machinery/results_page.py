@@ -2,9 +2,9 @@
 
 Records and figures are first copied into a folder next to the page that has the page's name, so
 that the page can be made again wherever the repository is, without the runs. The page opens with
-the table of :mod:`celif.experiments.machinery.summary`, then has a section for each experiment. An
-experiment that has only a quick size is shown in that; all other quick sizes share a table in the
-appendix.
+the table of :mod:`celif.experiments.machinery.results_summary`, then has a section for each
+experiment. An experiment that has only a quick size is shown in that; all other quick sizes share a
+table in the appendix.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from celif.experiments import catalogue
-from celif.experiments.machinery import summary
+from celif.experiments.machinery import results_summary
 from celif.experiments.machinery.items import ITEMS
 from celif.experiments.machinery.record import PNG, RESULT, duration, number, with_unit
 from training.support.atomic import atomic_file
@@ -67,7 +67,7 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     known = [record for record in found if record["name"] in order]
     known.sort(key=lambda record: order.index(record["name"]))
     records = {(record["name"], record["quick"]): record for record in known}
-    parts = [_INTRODUCTION, *summary.table(ITEMS, records), _AFTER]
+    parts = [_INTRODUCTION, *results_summary.table(ITEMS, records), _AFTER]
     shown = [
         record for record in known if not (record["quick"] and (record["name"], False) in records)
     ]

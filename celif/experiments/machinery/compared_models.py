@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from celif.views.figures import FIXED, FLOAT, GREY
+from celif.views.pictures import FIXED, FLOAT, GREY
 from training import baselines
 from training.tasks import Task
 from training.trainer.loop import start

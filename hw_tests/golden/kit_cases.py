@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hw_tests.golden import network_cases, neuron_cases
-from hw_tests.golden.case import Case
+from hw_tests.golden.case import KitCase
 
 
-def unit_cases() -> list[Case]:
+def unit_cases() -> list[KitCase]:
     """The cases in the order in which to take them."""
     groups = (
         neuron_cases.rounding,

@@ -30,7 +30,7 @@ from export.graph.blocks import (
 )
 from export.graph.values import (
     NotAffineError,
-    Source,
+    SpikeSource,
     Term,
     Value,
     constants,
@@ -48,8 +48,8 @@ from training.slayer.neuron import Neuron
 class Recording:
     """A recorded pass: its input, its layers of neurons in the order of their calls, its output."""
 
-    input: Source
-    sources: list[Source]
+    input: SpikeSource
+    sources: list[SpikeSource]
     output: Value
     steps: int
     """The longest sequence that every layer has an encoding for."""
@@ -111,8 +111,8 @@ class _Recorder(TorchFunctionMode):
         super().__init__()
         self.steps = x.shape[-1]
         shape = Shape(*(*x.shape[1:-1], 1, 1)[:3])
-        self.input = Source("the input", shape.size, shape)
-        self.sources: list[Source] = []
+        self.input = SpikeSource("the input", shape.size, shape)
+        self.sources: list[SpikeSource] = []
         self.seen: dict[int, tuple[Any, Any]] = {}
         self.depth = 0  # inside a block or a neuron, which is one call to the recorder
         self.path: list[str] = []
@@ -253,7 +253,7 @@ class _Recorder(TorchFunctionMode):
         if bias is not None:
             spread = bias.repeat_interleave(shape.size // len(bias))
             current = replace(current, bias=current.bias + spread)
-        source = Source(
+        source = SpikeSource(
             name,
             shape.size,
             shape,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from export.fit.calibration.tables import COLUMNS, PUBLISHED, RULES, Published, Row
+from export.fit.calibration.tables import COLUMNS, PUBLISHED, RULES, Entry, Published
 from export.fit.split import split
 from export.fit.words import LIMITS
 
@@ -19,11 +19,11 @@ TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TableComparison:
     """A row and what the rules give for it."""
 
     table: Published
-    row: Row
+    row: Entry
     counted: tuple[float, ...]
     cores: int
 
@@ -82,7 +82,7 @@ class Comparison:
         }
 
 
-def compare(table: Published) -> list[Comparison]:
+def compare(table: Published) -> list[TableComparison]:
     """Cut and count the layers of a table."""
     layers, chip = [row.layer for row in table.rows], table.chip
     found = []
@@ -96,10 +96,10 @@ def compare(table: Published) -> list[Comparison]:
                 sum(p.cores * getattr(of, name) for p, of in zip(parts, held, strict=True)) / cores
                 for name in COLUMNS
             )
-        found.append(Comparison(table, row, counted, cores))
+        found.append(TableComparison(table, row, counted, cores))
     return found
 
 
-def calibration() -> list[Comparison]:
+def calibration() -> list[TableComparison]:
     """Every published row, counted."""
     return [one for table in PUBLISHED for one in compare(table)]
