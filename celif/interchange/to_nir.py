@@ -10,10 +10,14 @@ import numpy as np
 from celif.interchange.nodes import NirError, nir_package
 from export import FixedNetwork, read_netx
 from export.convert.round import scales
-from export.loihi2 import DECAY_ONE
+from export.loihi2 import CURRENT_SHIFT, DECAY_ONE
 from export.model.celif import CelifLayer
 from export.model.lif import LeakyLayer, LifLayer
+from export.model.slayer import CubaLayer
 from training.support.atomic import atomic_file
+
+SLAYER_UNIT = 64.0
+"""What a weight of a CUBA layer is divided by, and its threshold, to be what SLAYER trained."""
 
 
 def to_nir(
@@ -25,7 +29,8 @@ def to_nir(
     """Return an exported network as a NIR graph, and write it to ``path`` if there is one.
 
     Weights, biases and constants are the floats that the integers stand for. LIF layers become LIF
-    nodes with τ = dt / (1 − α); CE-LIF layers become nodes of type CELIF
+    nodes with τ = dt / (1 − α). CUBA layers become CubaLIF nodes, or IF nodes where V does not leak
+    and no current is kept. CE-LIF layers become nodes of type CELIF
     (:mod:`celif.interchange.nodes`), with their integers in the metadata. A readout becomes an
     Affine node that receives the last spikes: its mean over time are the logits.
 
@@ -45,11 +50,13 @@ def to_nir(
     edges, last = [], "input"
     scale = fixed.encoding.scale
     for i, layer in enumerate(fixed.layers):
-        if not isinstance(layer, (CelifLayer, LifLayer)):
-            raise NirError(layer.name, "CE-LIF or LIF neurons", layer.kind)
+        if not isinstance(layer, (CelifLayer, LifLayer, CubaLayer)):
+            raise NirError(layer.name, "CE-LIF, LIF or CUBA neurons", layer.kind)
         if layer.geometry is not None or layer.output_delay.any():
             raise NirError(layer.name, "a dense layer without delays", "another")
-        unit = scales(layer.weight_exp, 2)
+        unit: Any = SLAYER_UNIT
+        if not isinstance(layer, CubaLayer):
+            unit = scales(layer.weight_exp, 2)
         weight = layer.weight / (unit * scale * 2.0**layer.input_exp)
         nodes[f"weights{i}"] = nir.Linear(weight=weight)
         nodes[f"neurons{i}"] = _neurons(nir, layer, dt)
@@ -79,7 +86,31 @@ def to_nir(
     return graph
 
 
-def _neurons(nir: Any, layer: LeakyLayer, dt: float) -> Any:
+def _cuba(nir: Any, layer: CubaLayer, dt: float) -> Any:
+    rows = layer.neurons
+    current, voltage = (decay / DECAY_ONE for decay in (layer.du + 1, layer.dv))
+    # Neurons fire above the threshold, in units of 2^−6 of a weight's; NIR's at it.
+    threshold = np.full(rows, (layer.vth + 2.0**-CURRENT_SHIFT) / SLAYER_UNIT)
+    bias = np.zeros(rows) if layer.bias_mant is None else layer.bias_mant / SLAYER_UNIT
+    if voltage == 0 and current == 1 and not bias.any():
+        return nir.IF(r=np.full(rows, 1 / dt), v_threshold=threshold, v_reset=np.zeros(rows))
+    if voltage == 0 or current == 0:
+        raise NirError(layer.name, "decays above 0, which are time constants", "0")
+    return nir.CubaLIF(
+        tau_syn=np.full(rows, dt / current),
+        tau_mem=np.full(rows, dt / voltage),
+        r=np.full(rows, 1 / voltage),
+        v_leak=bias / voltage,
+        v_threshold=threshold,
+        v_reset=np.zeros(rows),
+        w_in=np.full(rows, 1 / current),
+        metadata={name: np.atleast_1d(getattr(layer, name)) for name in ("du", "dv", "vth")},
+    )
+
+
+def _neurons(nir: Any, layer: LeakyLayer | CubaLayer, dt: float) -> Any:
+    if isinstance(layer, CubaLayer):
+        return _cuba(nir, layer, dt)
     rows, unit = layer.neurons, 2.0**-layer.fraction_bits
     alpha, theta0 = layer.alpha_mant / DECAY_ONE, layer.theta0_int * unit
     integers = {

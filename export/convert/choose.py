@@ -3,10 +3,11 @@
 A network has several places that need an exponent: every TE table, the weights of every layer,
 the readout. Each rule of :mod:`export.convert.round` proposes one for each of them. The rule
 ``"best"`` starts with the least mean square everywhere and then tries the others, place by place: a
-proposal is taken if it clips less and brings the network's outputs on the calibration data nearer
-to the float ones. One that clips more than the mean square would is not considered: it moves single
-weights by as much as a threshold, and what the others gain by it changes no predictions
-(``docs/quantisation.md``). Fractional bits follow from :mod:`export.convert.fraction_bits`.
+proposal is taken if it brings the network's outputs on the calibration data nearer to the float
+ones. Weights are never clipped more than the mean square would: that moves single ones by as much
+as a threshold, at every spike of their input, and what the others gain by it changes no predictions
+(``docs/quantisation.md``). A value of TE acts at one step of a sample only. Fractional bits follow
+from :mod:`export.convert.fraction_bits`.
 """
 
 from __future__ import annotations
@@ -88,9 +89,10 @@ def _improved(
         tried = [plan[place]]
         for rule in RULES:
             exps = by_rule[rule][place]
-            if np.any(exps > by_rule[FIRST][place]) or any(
-                np.array_equal(exps, other) for other in tried
-            ):
+            clips = np.any(exps > by_rule[FIRST][place])
+            if clips and place not in builder.proposals.te_places:
+                continue
+            if any(np.array_equal(exps, other) for other in tried):
                 continue
             tried.append(exps)
             other = {**plan, place: exps}
