@@ -90,7 +90,7 @@ def _improved(
         for rule in RULES:
             exps = by_rule[rule][place]
             clips = np.any(exps > by_rule[FIRST][place])
-            if clips and place not in builder.proposals.te_places:
+            if clips and place not in planner.te_places:
                 continue
             if any(np.array_equal(exps, other) for other in tried):
                 continue
