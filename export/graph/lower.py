@@ -18,7 +18,7 @@ from torch import nn
 
 from export.checks import ModelError
 from export.graph.follow import Recording
-from export.graph.values import Constants, SpikeSource, Term, Value, joined_decays
+from export.graph.values import Constants, Sources, SpikeSource, Term, Value, joined_decays
 from export.model.geometry import Geometry
 
 RELAYING = ("celif", "lif")
@@ -98,11 +98,9 @@ def _levels(recording: Recording) -> dict[SpikeSource, int]:
     return {source: level for source, level in found.items() if source in used or not level}
 
 
-def _needed(
-    recording: Recording, levels: dict[SpikeSource, int], last: int
-) -> list[list[SpikeSource]]:
+def _needed(recording: Recording, levels: dict[SpikeSource, int], last: int) -> list[Sources]:
     """For every level, the sources that a later one, or the output, receives."""
-    needed: list[list[SpikeSource]] = [[] for _ in range(last + 1)]
+    needed: list[Sources] = [[] for _ in range(last + 1)]
     consumers = [(level, s.current.terms) for s, level in levels.items() if s.current is not None]
     for level, terms in [*consumers, (last + 1, recording.output.terms)]:
         for source in terms:
@@ -115,11 +113,7 @@ def _needed(
 
 
 def _layer(
-    before: list[SpikeSource],
-    members: list[SpikeSource],
-    relayed: list[SpikeSource],
-    steps: int,
-    number: int,
+    before: Sources, members: Sources, relayed: Sources, steps: int, number: int
 ) -> ChainLayer:
     first = members[0]
     assert first.current is not None
@@ -236,12 +230,12 @@ def _te(source: SpikeSource, steps: int) -> torch.Tensor:
     return source.te[: source.rows, :steps]
 
 
-def _starts(sources: list[SpikeSource]) -> list[tuple[SpikeSource, int]]:
+def _starts(sources: Sources) -> list[tuple[SpikeSource, int]]:
     ends = np.cumsum([s.neurons for s in sources]).tolist()
     return list(zip(sources, [0, *ends[:-1]], strict=True))
 
 
-def _feedback(members: list[SpikeSource], relays: int) -> torch.Tensor | None:
+def _feedback(members: Sources, relays: int) -> torch.Tensor | None:
     if all(s.weight_rec is None for s in members):
         return None
     like = next(s.weight_rec for s in members if s.weight_rec is not None)
@@ -252,14 +246,14 @@ def _feedback(members: list[SpikeSource], relays: int) -> torch.Tensor | None:
     return torch.block_diag(*parts, like.new_zeros(relays, relays))
 
 
-def _delays(members: list[SpikeSource], relays: int) -> np.ndarray | None:
+def _delays(members: Sources, relays: int) -> np.ndarray | None:
     if all(s.delay is None for s in members):
         return None
     rows = [np.zeros(s.rows, np.int64) if s.delay is None else s.delay for s in members]
     return np.concatenate([*rows, np.zeros(relays, np.int64)])
 
 
-def _readout(output: Value, before: list[SpikeSource]) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _readout(output: Value, before: Sources) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Weight and bias of the classifier, or None for the spikes of the last layer themselves."""
     if not output.rate and any(term.weight is not None for term in output.terms.values()):
         raise ModelError(

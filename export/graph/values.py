@@ -66,6 +66,9 @@ class SpikeSource:
         return self.current is None
 
 
+Sources = list[SpikeSource]
+
+
 @dataclass(frozen=True)
 class Term:
     """Weights (neuron, input) of one source, or kernels with a geometry; None for the identity."""

@@ -1,0 +1,71 @@
+"""Networks whose forward pass a file cannot hold are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from export import ModelError, to_netx
+from export.tests.convert.test_users_networks import INPUTS, STEPS, Base, ResidualCurrent, made
+
+
+def test_graded_input_beyond_the_first_layer_is_refused(tmp_path):
+    net, _ = made(ResidualCurrent)
+    graded = torch.rand(8, INPUTS, STEPS, generator=torch.Generator().manual_seed(2))
+    with pytest.raises(ModelError, match="expected spikes, 0 or 1, as input, because it reaches"):
+        to_netx(net, tmp_path / "net.net", calibration=graded)
+
+
+UNEXPRESSED = {
+    "relu": (lambda self, x: self.readout(torch.relu(self.a(x)).mean(-1)), "relu in Bad"),
+    "product": (
+        lambda self, x: self.readout((self.a(x) * self.a(x)).mean(-1)),
+        r"a product of two sums of spikes \(mul in Bad\)",
+    ),
+    "last-step": (lambda self, x: self.readout(self.a(x)[..., -1]), "expected"),
+    "every-step": (
+        lambda self, x: self.readout(self.a(x).transpose(1, 2)),
+        "expected logits that are means over time",
+    ),
+    "half-the-steps": (
+        lambda self, x: self.readout(self.a(x)[..., :10].mean(-1)),
+        "a sum over something else than all steps",
+    ),
+    "batch-statistics": (
+        lambda self, x: self.readout((self.a(x) - self.a(x).mean(0, True)).mean(-1)),
+        "a sum over something else than all steps",
+    ),
+    "set-item": (lambda self, x: self.written(x), "__setitem__ in Bad"),
+    "two-outputs": (lambda self, x: (self.a(x), x), "expected one tensor from Bad"),
+}
+
+
+@pytest.mark.parametrize(("forward", "message"), UNEXPRESSED.values(), ids=UNEXPRESSED)
+def test_operation_that_no_file_holds_is_named(forward, message, tmp_path):
+    class Bad(Base):
+        def written(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.a(x)
+            h[:, 0] = 0
+            return self.readout(h.mean(-1))
+
+    Bad.forward = forward
+    torch.manual_seed(5)
+    x = (torch.rand(8, INPUTS, STEPS) < 0.4).float()
+    with pytest.raises(ModelError, match=message):
+        to_netx(Bad(), tmp_path / "net.net", calibration=x)
+
+
+def test_branch_on_the_data_is_noticed(tmp_path):
+    class Choosing(Base):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.a(x)
+            return self.readout(h.mean(-1) if x.sum() > 250 else self.b(h).mean(-1))
+
+    torch.manual_seed(5)
+    x = torch.cat([torch.ones(4, INPUTS, STEPS), torch.zeros(12, INPUTS, STEPS)])
+    x[4:, :, ::5] = 1
+    with (
+        pytest.warns(UserWarning, match="Choosing reads numbers out of its tensors"),
+        pytest.raises(ModelError, match=r"Choosing\.forward computes another network"),
+    ):
+        to_netx(Choosing(), tmp_path / "net.net", calibration=x.flip(0))
