@@ -250,5 +250,5 @@ def _figure(found: list[dict[str, Shares]]) -> Figure:
 
 EXPERIMENT = Experiment(
     "gradients", "Gradients over time on copy memory", run,
-    item="Figure 6", size="the paper's T and widths, after 100 steps of training, three seeds",
+    item="Figure 6", size="the paper's T and widths, after 100 steps of training",
 )  # fmt: skip

@@ -44,6 +44,8 @@ _AFTER = """
 and every training run with its recipe and commit.
 """
 
+SHOWN = 7
+"""Numbers of a quick size that the appendix shows."""
 _APPENDIX = """# Appendix: quick sizes
 
 `celif reproduce NAME --quick` runs these in a minute or two, on small networks and tasks. They show
@@ -73,7 +75,7 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     ]
     parts += [_section(record, folder.name) for record in shown]
     rest = [record for record in known if record not in shown]
-    parts += [_APPENDIX, *map(_appendix_row, rest), ""] if rest else []
+    parts += [_APPENDIX, *(_appendix_row(each, folder.name) for each in rest), ""] if rest else []
     for record in rest:  # the table in the appendix has no figures
         (folder / f"{_stem(record)}.png").unlink(missing_ok=True)
     with atomic_file(page) as draft:
@@ -138,11 +140,12 @@ def _made(record: dict[str, Any]) -> str:
     return f"{duration(record)}, {machine['date'][:10]}, commit {machine['commit']}{trained}"
 
 
-def _appendix_row(record: dict[str, Any]) -> str:
-    numbers = "; ".join(
-        f"{row['what']} {with_unit(row)}" for row in record["rows"] if row["ours"] is not None
-    )
+def _appendix_row(record: dict[str, Any], folder: str) -> str:
+    ran = [row for row in record["rows"] if row["ours"] is not None]
+    numbers = "; ".join(f"{row['what']} {with_unit(row)}" for row in ran[:SHOWN])
+    numbers += f"; and {len(ran) - SHOWN} more" if len(ran) > SHOWN else ""
     missed = [_said(claim) for claim in record["claims"] if not claim["holds"]]
     held = len(record["claims"]) - len(missed)
     claims = " ".join([f"{held} of {len(record['claims'])} hold.", *missed])
-    return f"| `{record['command']}` | {numbers} | {claims} | {_made(record)} |"
+    file = f"[record]({folder}/{_stem(record)}.json)"
+    return f"| `{record['command']}` | {numbers} ({file}) | {claims} | {_made(record)} |"
