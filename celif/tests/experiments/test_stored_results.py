@@ -1,0 +1,59 @@
+"""The repository's records: the page is made of them, and they are printed instead of trained."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from celif import exits
+from celif.experiments import catalogue
+from celif.experiments.machinery import page, record
+from celif.experiments.machinery.experiment import Settings
+from celif.tests.run_command import run_celif
+from training.trainer.run_folder import LAST
+
+FOUND = {path.stem: json.loads(path.read_text()) for path in sorted(record.STORED.glob("*.json"))}
+FULL = {name: each for name, each in FOUND.items() if not each["quick"]}
+
+
+def test_page_is_that_of_the_records(tmp_path: Path) -> None:
+    shutil.copytree(record.STORED, tmp_path / "results")
+    page.write(tmp_path / "results.md")
+    made = (tmp_path / "results.md").read_text()
+    assert made == record.STORED.with_suffix(".md").read_text()
+    figures = {path.stem for path in record.STORED.glob("*.png")}
+    assert figures == {name for name in FOUND if f"(results/{name}.png)" in made}
+
+
+def test_every_record_names_a_clean_commit_its_command_and_its_budget() -> None:
+    assert len(FULL) >= 9
+    for name, each in FOUND.items():
+        commits = {run["commit"] for run in each.get("runs", {}).values()}
+        for commit in {each["machine"]["commit"], *commits}:
+            assert commit, name
+            assert "dirty" not in commit, name
+        assert each["command"].startswith(f"celif reproduce {each['name']}"), name
+        assert each["budget"], name
+
+
+@pytest.mark.parametrize("name", [name for name in FULL if record.complete(FULL[name])])
+def test_complete_record_is_printed_without_training(name: str, tmp_path: Path) -> None:
+    result = run_celif("reproduce", name, "--out", tmp_path / "run", "--json")
+    held = all(claim["holds"] for claim in FULL[name]["claims"])
+    assert result.exit_code == (0 if held else exits.DIFFERENCE)
+    found = json.loads(result.stdout)
+    assert found["rows"] == FULL[name]["rows"]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["adding", "copy"])
+def test_recorded_runs_are_not_trained_again(name: str, tmp_path: Path) -> None:
+    experiment = catalogue.get(name)
+    found = record.perform(experiment, Settings(tmp_path, minutes=0.0))
+    ours = {row["what"]: row["ours"] for row in found["rows"]}
+    assert ours == {row["what"]: row["ours"] for row in FULL[name]["rows"]}
+    assert any(value is not None for value in ours.values())
+    assert list(tmp_path.rglob(LAST)) == []
