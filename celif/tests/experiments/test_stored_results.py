@@ -10,7 +10,7 @@ import pytest
 
 from celif import exits
 from celif.experiments import catalogue
-from celif.experiments.machinery import page, record
+from celif.experiments.machinery import record, results_page
 from celif.experiments.machinery.experiment import Settings
 from celif.tests.run_command import run_celif
 from training.trainer.run_folder import LAST
@@ -21,7 +21,7 @@ FULL = {name: each for name, each in FOUND.items() if not each["quick"]}
 
 def test_page_is_that_of_the_records(tmp_path: Path) -> None:
     shutil.copytree(record.STORED, tmp_path / "results")
-    page.write(tmp_path / "results.md")
+    results_page.write(tmp_path / "results.md")
     made = (tmp_path / "results.md").read_text()
     assert made == record.STORED.with_suffix(".md").read_text()
     figures = {path.stem for path in record.STORED.glob("*.png")}
