@@ -13,11 +13,9 @@ import numpy as np
 from torch import nn
 
 from export.checks import ModelError
-from export.convert import fraction_bits
 from export.convert.choose import choose_network
 from export.convert.float_network import FloatLayer, FloatNetwork
-from export.convert.formats import Bits, Choice, Formats
-from export.convert.fraction_bits import LayerInputs
+from export.convert.formats import Bits, Choice, Formats, LayerInputs, judge_fraction_bits
 from export.convert.reading.from_blocks import read_blocks
 from export.convert.round import scales
 from export.convert.to_integers import Calibration, as_samples, convert, digests, encode_inputs
@@ -100,7 +98,7 @@ def _quantized(net: QuantizedNetwork) -> tuple[FloatNetwork, FixedNetwork, list[
         choice = None
         if isinstance(layer, LeakyLayer):
             given = LayerInputs(input_range, None, fixed.steps)
-            choice = fraction_bits.judge(layer, given)
+            choice = judge_fraction_bits(layer, given)
         choices.append(choice)
         input_range = layer.output_range
     return floats, replace(fixed, digests=digests(floats)), choices

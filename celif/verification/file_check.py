@@ -17,8 +17,7 @@ import numpy as np
 from celif.verification.float_run import Source
 from export import FixedNetwork, QuantizedNetwork, simulate, write_netx
 from export.convert.float_network import FloatNetwork
-from export.convert.round import requantise
-from export.convert.to_integers import digests, read
+from export.convert.to_integers import digests, read, requantise
 from export.netx import integrity
 from export.netx.names import FLATTEN
 from hw_tests.trace_difference import Difference, compare

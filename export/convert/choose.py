@@ -7,7 +7,7 @@ proposal is taken if it brings the network's outputs on the calibration data nea
 ones. Weights are never clipped more than the mean square would: that moves single ones by as much
 as a threshold, at every spike of their input, and what the others gain by it changes no predictions
 (``docs/quantisation.md``). A value of TE acts at one step of a sample only. Fractional bits follow
-from :mod:`export.convert.fraction_bits`.
+from :mod:`export.convert.formats`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ import numpy as np
 
 from export import loihi2
 from export.checks import ModelError
-from export.convert import fraction_bits
 from export.convert.float_network import FloatLayer, FloatNetwork, float_outputs
-from export.convert.formats import BEST, Choice, Formats, LayerFormat
-from export.convert.fraction_bits import LayerInputs
+from export.convert.formats import (
+    BEST,
+    Choice,
+    Formats,
+    LayerInputs,
+    choose_fraction_bits,
+    force_fraction_bits,
+)
 from export.convert.round import (
     RULES,
+    LayerFormat,
     bias_exponent,
     exponents,
     integer_layer,
@@ -167,9 +173,9 @@ class Planner:
                 at = partial(self._integers, i, plan)
                 given = LayerInputs(arriving.range, arriving.inputs, self.net.steps)
                 if asked is not None and isinstance(asked.fraction_bits, int):
-                    layer, choice = fraction_bits.forced(at, asked.fraction_bits, given)
+                    layer, choice = force_fraction_bits(at, asked.fraction_bits, given)
                 else:
-                    layer, choice = fraction_bits.choose(values.name, at, given)
+                    layer, choice = choose_fraction_bits(values.name, at, given)
             layers.append(layer)
             choices.append(choice)
             arriving = (

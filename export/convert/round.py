@@ -19,19 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from export import loihi2
 from export.checks import ModelError
-from export.convert.float_network import FloatLayer, FloatNetwork
-from export.convert.formats import LayerFormat
+from export.convert.float_network import FloatLayer
 from export.model import te
 from export.model.lif import DECAY, LeakyLayer
-from export.model.network import CelifLayer, FixedNetwork, ReadoutLayer
-from export.model.te import CosineTable, Form, Table
+from export.model.network import CelifLayer, ReadoutLayer
+from export.model.te import DENSE, CosineTable, Form, Table
 from training.slayer.mantissa import EXPONENT_MAX, exponent, mantissa_max
 
 PERCENTILE = 99.0
@@ -96,6 +95,40 @@ def bias_exponent(values: FloatLayer, fraction_bits: int) -> int:
             f"{fraction_bits} fractional bits, got {np.abs(values.bias).max():g}"
         )
     return exp
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFormat:
+    """Formats of a CE-LIF layer's integers, as they were decided."""
+
+    weight_bits: int
+    weight_exp: int | np.ndarray
+    te_bits: int
+    te_exp: int | np.ndarray
+    te_form: Table | np.ndarray
+    """How a table is kept, or the quarter of a wave that a cosine is generated from."""
+    fraction_bits: int
+    bias_exp: int
+    input_exp: int = 0
+
+    @classmethod
+    def of(cls, layer: LeakyLayer) -> LayerFormat:
+        """The formats that a layer has; without TE, those of TE do not matter."""
+        te_exp: int | np.ndarray = 0
+        form: Form = DENSE
+        te_bits = loihi2.TE_BITS_MIN
+        if isinstance(layer, CelifLayer):
+            te_bits, te_exp, form = layer.te_bits, layer.te_exp, layer.te_form
+        return cls(
+            weight_bits=layer.weight_bits,
+            weight_exp=layer.weight_exp,
+            te_bits=te_bits,
+            te_exp=te_exp,
+            te_form=form.wave if isinstance(form, CosineTable) else form,
+            fraction_bits=layer.fraction_bits,
+            bias_exp=layer.bias_exp,
+            input_exp=layer.input_exp,
+        )
 
 
 def scales(exp: int | np.ndarray, ndim: int) -> np.ndarray:
@@ -192,30 +225,6 @@ def require_relays(values: FloatLayer, layer: LeakyLayer) -> None:
             expected = f"relays with weights of at least Θ0 = {layer.theta0_int}"
             remedy = 'use rule="max" or more weight bits'
             raise ModelError.about(layer.name, "weight", expected, least, remedy)
-
-
-def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
-    """Integers of a network's present values, in the formats that ``formats`` has."""
-    net = net.with_input_scale(formats.encoding.scale)
-    layers: list[Any] = [
-        integer_layer(values, LayerFormat.of(form))
-        if isinstance(values, FloatLayer) and isinstance(form, LeakyLayer)
-        else values  # whose integers are SLAYER's own
-        for values, form in zip(net.layers, formats.layers, strict=True)
-    ]
-    readout = None
-    if net.readout is not None and formats.readout is not None:
-        readout = requantise_readout(*net.readout, formats.readout)
-    return replace(formats, layers=tuple(layers), readout=readout)
-
-
-def requantise_readout(weight: np.ndarray, bias: np.ndarray, layer: ReadoutLayer) -> ReadoutLayer:
-    """Integers of a readout's new values in the formats that ``layer`` has."""
-    return replace(
-        layer,
-        weight=mantissas(weight, layer.weight_exp, layer.weight_bits),
-        bias=np.rint(bias * 2.0**layer.weight_exp).astype(np.int64),
-    )
 
 
 def integer_readout(

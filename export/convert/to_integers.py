@@ -18,12 +18,19 @@ from torch.utils.data import DataLoader
 from export import loihi2
 from export.checks import ModelError
 from export.convert.choose import choose_network
-from export.convert.float_network import FloatNetwork, read_network, require_finite
+from export.convert.float_network import (
+    FloatLayer,
+    FloatNetwork,
+    read_network,
+    require_finite,
+)
 from export.convert.formats import Choice, Formats
 from export.convert.reading.from_blocks import read_blocks, require_own_forward
 from export.convert.reading.from_module import clone_of, has_slayer_neurons, is_chain, read_module
 from export.convert.reading.own_forward import require_floats
-from export.model.network import Encoding, FixedNetwork
+from export.convert.round import LayerFormat, integer_layer, mantissas
+from export.model.lif import LeakyLayer
+from export.model.network import Encoding, FixedNetwork, ReadoutLayer
 from export.model.slayer import SlayerLayer
 from training.functional import hooked
 from training.network.network import Network
@@ -226,3 +233,27 @@ def _grid(values: np.ndarray, levels: int) -> int:
 
     fits = (g for g in range(1, levels + 1) if holds(g, few) and holds(g, values))
     return next(fits, levels)
+
+
+def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
+    """Integers of a network's present values, in the formats that ``formats`` has."""
+    net = net.with_input_scale(formats.encoding.scale)
+    layers: list[Any] = [
+        integer_layer(values, LayerFormat.of(form))
+        if isinstance(values, FloatLayer) and isinstance(form, LeakyLayer)
+        else values  # whose integers are SLAYER's own
+        for values, form in zip(net.layers, formats.layers, strict=True)
+    ]
+    readout = None
+    if net.readout is not None and formats.readout is not None:
+        readout = requantise_readout(*net.readout, formats.readout)
+    return replace(formats, layers=tuple(layers), readout=readout)
+
+
+def requantise_readout(weight: np.ndarray, bias: np.ndarray, layer: ReadoutLayer) -> ReadoutLayer:
+    """Integers of a readout's new values in the formats that ``layer`` has."""
+    return replace(
+        layer,
+        weight=mantissas(weight, layer.weight_exp, layer.weight_bits),
+        bias=np.rint(bias * 2.0**layer.weight_exp).astype(np.int64),
+    )

@@ -8,7 +8,8 @@ import numpy as np
 
 from export.convert.choose import Planner, choose_network
 from export.convert.float_network import FloatLayer, FloatNetwork
-from export.convert.formats import Choice, Formats, LayerFormat
+from export.convert.formats import Choice, Formats
+from export.convert.round import LayerFormat
 from export.model.network import CelifLayer, Encoding
 
 

@@ -35,7 +35,10 @@ FILES = {
     ),
     "checkpoint.py": ("checkpoint files", "export/qat training"),
     "checks.py": ("checks of arguments and ranges", "export training/support"),
-    "cuba.py": ("SLAYER's CUBA neuron", "export/steps hw_tests/oracle hw_tests/worked"),
+    "cuba.py": (
+        "the current-based LIF neuron",
+        "celif/interchange export/steps hw_tests/oracle hw_tests/worked",
+    ),
     "demo.py": (COMMAND, "celif celif/commands"),
     "doctor.py": (COMMAND, "celif celif/commands"),
     "layer.py": ("a layer in integers", "export/model export/qat"),

@@ -10,7 +10,7 @@ import torch
 
 from export import FixedNetwork, Formats, loihi2
 from export.checks import ModelError
-from export.convert import fraction_bits
+from export.convert import formats as limits
 from export.convert.choose import outputs
 from export.convert.float_network import float_outputs
 from export.convert.formats import RULES
@@ -41,11 +41,11 @@ def test_proof_of_few_bits_gives_way_to_calibration(rng):
     ):
         proven, by_proof = choose(values, 4095, None)
     assert by_proof.proven
-    assert proven.fraction_bits < fraction_bits.PROVEN_ENOUGH
+    assert proven.fraction_bits < limits.PROVEN_ENOUGH
     assert not choice.proven
     assert layer.fraction_bits > proven.fraction_bits
     # The margin is kept: at most half of the register, and one more bit would leave less.
-    assert choice.largest_state * fraction_bits.MARGIN <= loihi2.STATE_MAX
+    assert choice.largest_state * limits.MARGIN <= loihi2.STATE_MAX
     assert layer.fraction_bits == 16 or choice.largest_state * 4 > loihi2.STATE_MAX
 
 
