@@ -6,6 +6,7 @@ Calibration samples decide how its inputs become graded spikes, and which format
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -50,12 +51,20 @@ The items of a DataLoader or a Dataset are samples, or pairs of a sample and its
 """
 
 
+_JOIN = (
+    "join them along the channels, as in torch.cat((x, y), 1), and let forward(xy) take its parts, "
+    "xy[:, :n] and xy[:, n:]"
+)
+
+
 def convert(
     net: nn.Module | Iterable[nn.Module],
     calibration: torch.Tensor | np.ndarray | None,
     formats: Formats,
 ) -> tuple[FloatNetwork, FixedNetwork, list[Choice | None]]:
     """Return a network in float as it was read, in integers, and why it has its fractional bits."""
+    if isinstance(net, nn.Module):
+        _require_one_input(net)
     x = None if calibration is None else _calibration(calibration)
     if isinstance(net, Network) and x is None:
         raise ModelError(
@@ -74,6 +83,20 @@ def convert(
         require_own_forward(net, x)
     fixed, choices = choose_network(floats, encoding, flat, formats)
     return floats, replace(fixed, digests=digests(floats)), choices
+
+
+def _require_one_input(net: nn.Module) -> None:
+    given = inspect.signature(net.forward).parameters.values()
+    needed = [
+        p.name
+        for p in given
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) > 1:
+        raise ModelError(
+            f"network forward: expected one input, as a file has, got {type(net).__name__}.forward("
+            f"{', '.join(needed)}); {_JOIN}"
+        )
 
 
 def read(net: nn.Module | Iterable[nn.Module], x: np.ndarray | None) -> FloatNetwork:
@@ -162,8 +185,11 @@ def _joined(batches: DataLoader[Any]) -> torch.Tensor:
 def _stacked(samples: list[torch.Tensor]) -> torch.Tensor:
     shapes = {tuple(sample.shape) for sample in samples}
     if len(shapes) != 1:
+        remedy = "pad or cut them"
+        if all(len(shape) > 2 for shape in shapes):
+            remedy = f"if these are several inputs, {_JOIN}"
         raise ModelError(
-            f"calibration: expected samples of one shape, got {sorted(shapes)[:3]}; pad or cut them"
+            f"calibration: expected samples of one shape, got {sorted(shapes)[:3]}; {remedy}"
         )
     return torch.stack(samples)
 

@@ -236,7 +236,11 @@ def test_export_computes_what_the_forward_pass_does(build, tmp_path: Path):
             PerNeuronAlpha,
             r"layer 0 alpha: expected one number, which a file can express, got a value per neuron",
         ),
-        (TwoInputs, r"network forward: expected TwoInputs to run .* missing 1 required"),
+        (
+            TwoInputs,
+            r"network forward: expected one input, as a file has, got TwoInputs\.forward\(x, y\); "
+            r"join them along the channels",
+        ),
     ],
 )
 def test_what_a_file_cannot_hold_is_refused_by_name(build, message, tmp_path):
@@ -244,6 +248,36 @@ def test_what_a_file_cannot_hold_is_refused_by_name(build, message, tmp_path):
     x = (torch.rand(8, INPUTS, STEPS) < 0.4).float()
     with pytest.raises(ModelError, match=message):
         to_netx(build(), tmp_path / "net.net", calibration=x)
+
+
+def test_calibration_of_several_inputs_is_refused_with_the_remedy(tmp_path):
+    samples = torch.rand(8, INPUTS, STEPS), torch.rand(8, 2, STEPS)
+    with pytest.raises(ModelError, match=r"if these are several inputs, join them along the chan"):
+        to_netx(TwoInputs(), tmp_path / "net.net", calibration=samples)
+
+
+def test_inputs_that_are_joined_along_the_channels_are_exported(tmp_path):
+    class Joined(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.other = nn.Linear(INPUTS, WIDTH), nn.Linear(INPUTS, WIDTH)
+            self.neurons, self.readout = CELIF(WIDTH, STEPS), nn.Linear(WIDTH, CLASSES)
+
+        def forward(self, xy):
+            x, y = xy[:, :INPUTS].transpose(1, 2), xy[:, INPUTS:].transpose(1, 2)
+            current = self.one(x) + self.other(y)
+            return self.readout(self.neurons(current.transpose(1, 2)).mean(-1))
+
+    torch.manual_seed(5)
+    net, x = Joined(), (torch.rand(8, 2 * INPUTS, STEPS) < 0.4).float()
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    fixed = read_netx(tmp_path / "net.net")
+    assert fixed.encoding.channels == 2 * INPUTS
+    with torch.no_grad():
+        expected = net(x).numpy()
+    found = simulate(fixed, x.numpy()).logits * 2.0**-fixed.readout.weight_exp / STEPS
+    assert expected.std() > 0.01
+    assert np.abs(found - expected).max() < 0.12 * max(1.0, np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kind", ["lif", "alif"])
