@@ -1,4 +1,4 @@
-"""Checks of integers and arrays of integers, with errors that a reader of files can place."""
+"""Checks of integers and arrays of integers, with errors that name the place in a file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 
 
 class ModelError(ValueError):
-    """A value outside what the integers of Loihi, or each other, allow.
+    """A value that does not fit Loihi's registers, or does not fit the other values.
 
-    Made by :meth:`about`, it also holds which value, what was expected and what was found.
+    An error that :meth:`about` makes also holds the name of the value, what was expected and what
+    was found.
     """
 
     owner = field = expected = found = ""
@@ -19,7 +20,7 @@ class ModelError(ValueError):
     def about(
         cls, owner: str, field: str, expected: str, found: object, remedy: str = ""
     ) -> ModelError:
-        """An error about ``field`` of ``owner``, e.g. of "layer 0"."""
+        """Return an error about ``field`` of ``owner``, such as "layer 0"."""
         error = cls(
             f"{owner} {field}: expected {expected}, got {found}" + (f"; {remedy}" if remedy else "")
         )

@@ -84,7 +84,7 @@ class DequantisedLayer:
 
 
 class LayerRun(NamedTuple):
-    """What one layer received and every state, (batch, neuron, time); of SLAYER's, integers."""
+    """What one layer received, and every state, (batch, neuron, time); integers for SLAYER's."""
 
     values: DequantisedLayer | None
     current: torch.Tensor | None

@@ -252,7 +252,7 @@ def _kernels(rung: Rung, runs: Runs) -> Result:
     detail = ""
     for i, run in enumerate(runs.float_layers):
         if run.values is None or run.current is None:
-            continue  # a neuron of SLAYER's, for which we have no kernels to compare
+            continue  # a SLAYER neuron, for which we have no kernels to compare
         outcomes = [_spikes_and_gradients(name, run.current, run.values) for name in KERNELS]
         (spikes, *grads), (fused_spikes, *fused_grads) = outcomes
         wrong = spikes != fused_spikes

@@ -5,7 +5,7 @@
 A reader who wants to know what ``to_netx`` does has to open as many files as it runs through, and
 to keep as many calls in mind as it is deep. Depth counts the functions of the project that wait
 for each other; comprehensions, and whatever runs in other packages, are not counted. An export also
-runs the float network, and what its forward pass does is no part of exporting it: the second
+runs the float network, and what its forward pass does is not part of exporting it: the second
 count stops at the doors of the float room (:data:`DOORS`).
 """
 

@@ -56,7 +56,7 @@ def without_loops(nodes: Nodes, edges: Edges) -> tuple[dict[str, str], Edges]:
 
 
 def ordered(names: list[str], edges: Edges) -> list[str]:
-    """The nodes so that each comes after those that it hears."""
+    """Return the nodes in such an order that each comes after those that it receives from."""
     waiting, done = list(names), []
     while waiting:
         ready = [n for n in waiting if all(a in done for a, b in edges if b == n)]

@@ -86,7 +86,7 @@ def _improved(
     fixed: FixedNetwork,
     choices: list[Choice | None],
 ) -> Plan:
-    """The first plan with other exponents where they bring the outputs nearer to the float ones."""
+    """Return the first plan, with other exponents where they bring the outputs nearer to float."""
     wanted = float_outputs(planner.net, planner.encoding, graded)
     bits = [0 if choice is None else choice.fraction_bits for choice in choices]
     plan = by_rule[FIRST]
@@ -110,7 +110,7 @@ def _improved(
 
 
 def outputs(net: FixedNetwork, graded: np.ndarray) -> np.ndarray:
-    """Logits or firing rates of a network in integers, in the units of the float network."""
+    """Return logits or firing rates of an integer network, in the units of the float network."""
     unit = 1.0 if net.readout is None else 2.0**-net.readout.weight_exp
     return simulate(net, graded).logits * unit / graded.shape[2]
 
@@ -146,7 +146,7 @@ class Planner:
         return found
 
     def with_bits(self, plan: Plan, bits: list[int]) -> FixedNetwork:
-        """Integers with given fractional bits."""
+        """Return the integers with given fractional bits."""
         layers = [
             self._integers(i, plan, n) if isinstance(values, FloatLayer) else values
             for i, (values, n) in enumerate(zip(self.net.layers, bits, strict=True))
@@ -156,9 +156,9 @@ class Planner:
     def choose_bits(
         self, plan: Plan, graded: np.ndarray | None
     ) -> tuple[FixedNetwork, list[Choice | None]]:
-        """Integers with as many fractional bits as are safe, or as are asked for.
+        """Return integers with as many fractional bits as are safe, or as the user asked for.
 
-        They are calibrated on what the integer layers before send, as that is what will arrive.
+        Each layer is calibrated on what the integer layers before it send.
         """
         arriving = Arriving(None, self.encoding.range)
         if graded is not None:
@@ -186,14 +186,14 @@ class Planner:
         return self._network(layers, plan), choices
 
     def layer_format(self, i: int, plan: Plan, fraction_bits: int) -> LayerFormat:
-        """Formats of layer ``i`` with the exponents of ``plan``; ModelError if they do not fit."""
+        """Return the formats of layer ``i`` in ``plan``, or raise ModelError if they do not fit."""
         values, asked, weight_bits, te_bits = self._layer(i)
         te_exp, weight_exp = plan[self.te_places[i]], plan[i]
         if isinstance(te_exp, np.ndarray):
             te_exp = te_exp[: len(values.weight)]
         if isinstance(weight_exp, np.ndarray):
-            # Sums of more fractional bits than F are shifted right, those of all rows alike: a row
-            # of small weights must not cost the others theirs.
+            # Sums with more fractional bits than F are shifted right, by the same amount in all
+            # rows: a row of small weights must not cost the other rows their precision.
             limit = max(fraction_bits - values.input_exp, weight_exp.min())
             weight_exp = np.minimum(weight_exp, limit)
         form = asked.te_form(values)
@@ -228,7 +228,7 @@ class Planner:
         return exps
 
     def _te(self, i: int, rule: str) -> int | np.ndarray:
-        """Exponents of the TE of layer ``i``, and of those that share it: of the widest."""
+        """Return the exponents of the TE of layer ``i``, from the widest layer that shares it."""
         members = [j for j, other in enumerate(self.te_places) if other == self.te_places[i]]
         values, asked, _, bits = max(map(self._layer, members), key=lambda one: len(one[0].weight))
         form = asked.te_form(values)

@@ -42,13 +42,13 @@ class FloatLayer:
     weight: np.ndarray
     bias: np.ndarray
     kind: type[LeakyLayer] = CelifLayer
-    """The layer that it becomes."""
+    """The class of integer layer that it becomes."""
     te: np.ndarray
     """(row, step); zeros for neurons without a temporal encoding."""
     turns: np.ndarray | None = None
     """For a generated cosine, the turns per step of each row, from which ``te`` was computed."""
     table: int = 0
-    """Which of the network's encodings ``te`` is; layers that share one share its exponents."""
+    """Number of the network's encoding that ``te`` is; layers that share it share its exponents."""
     alpha: float | np.ndarray
     """One decay for all rows, or one for each; so is ``beta``."""
     beta: float | np.ndarray
@@ -62,7 +62,7 @@ class FloatLayer:
     weight_rec: np.ndarray | None = None
     delay: np.ndarray | None = None
     relays: int = 0
-    """How many of the last neurons only pass on spikes, see :mod:`export.graph.lower`."""
+    """Number of neurons, the last ones, that only pass spikes on, see :mod:`export.graph.lower`."""
     input_scale: float = 1.0
     """The value of one unit of an input: 1 for spikes, less for graded ones."""
 
@@ -70,8 +70,8 @@ class FloatLayer:
     def input_exp(self) -> int:
         """The number of bits by which inputs are finer than the layer's own spikes.
 
-        It is 0 for a layer that is not recurrent: alone, a fine input is a matter of the weights'
-        exponent.
+        It is 0 for a layer that is not recurrent, where the exponent of the weights takes care of
+        fine inputs.
         """
         if self.weight_rec is None:
             return 0
@@ -79,7 +79,7 @@ class FloatLayer:
         return min(max(finer, 0), MESSAGE_BITS_MAX)
 
     def folded_weight(self, input_exp: int) -> np.ndarray:
-        """Weights as they become mantissas, for whole inputs of ``input_exp`` more bits."""
+        """Return the weights to be rounded, for integer inputs with ``input_exp`` more bits."""
         return self.weight * (self.input_scale * 2.0**input_exp)
 
     @property
@@ -118,7 +118,7 @@ class FloatNetwork:
         return first.weight.shape[1] if first.geometry is None else first.geometry.input_shape.size
 
     def with_input_scale(self, scale: float) -> FloatNetwork:
-        """The same network for an input of which one unit is worth ``scale``."""
+        """Return the same network for inputs whose unit is worth ``scale``."""
         first, *others = self.layers
         if isinstance(first, FloatLayer):
             first = replace(first, input_scale=scale)
@@ -142,7 +142,7 @@ def finite_tensors(net: nn.Module, prefix: str = "") -> dict[str, torch.Tensor]:
 
 
 def layer_kind(neuron: str) -> type[LeakyLayer]:
-    """Return the layer that neurons become that training calls ``neuron``."""
+    """Return the class of layer for the neurons that training calls ``neuron``."""
     kind = KINDS.get(neuron.upper())
     if kind is None or not issubclass(kind, LeakyLayer):
         known = (name.lower() for name, each in KINDS.items() if issubclass(each, LeakyLayer))
@@ -201,12 +201,12 @@ def read_network(net: Network) -> FloatNetwork:
 
 
 def float64(tensor: torch.Tensor) -> np.ndarray:
-    """The values of a tensor as a numpy array of float64."""
+    """Return the values of a tensor as a numpy array of float64."""
     return tensor.detach().cpu().double().numpy()
 
 
 def decay_values(decay: Value) -> float | np.ndarray:
-    """One decay as a number, or those of the neurons as an array (row,) of float64."""
+    """Return a decay as one number, or those of the neurons as an array (row,) of float64."""
     return float64(decay) if isinstance(decay, torch.Tensor) else float(decay)
 
 
@@ -219,10 +219,11 @@ def encoding_values(te: torch.Tensor | Cosine) -> tuple[np.ndarray, np.ndarray |
 
 
 def float_outputs(net: FloatNetwork, encoding: Encoding, graded: np.ndarray) -> np.ndarray:
-    """Logits (batch, class) of a float network, or firing rates of its last layer.
+    """Return the logits (batch, class) of a float network, or the firing rates of its last layer.
 
-    Layers that bring their integers, as SLAYER's do, run in them. ``graded`` are the samples as the
-    integers get them, (batch, channel, time), so that the encoding is no part of the difference.
+    SLAYER's layers, which bring their own integers, run in integers. ``graded`` are the samples
+    as the integers get them, (batch, channel, time), so that the encoding does not count as a
+    difference.
     """
     *_, last = walk(net.layers, encoded(encoding, graded), _run, _send)
     rates = last.sent.inputs.mean(1, dtype=np.float64)
@@ -245,7 +246,7 @@ def _send(layer: FloatLayer | SpikingLayer, result: Any) -> Arriving:
 def float_spikes(
     values: FloatLayer, inputs: np.ndarray, dtype: torch.dtype = torch.float32
 ) -> np.ndarray:
-    """Spikes (batch, time, neuron) of a float layer for inputs in units of its input scale."""
+    """Return the spikes (batch, time, neuron) of a float layer for inputs in its input scale."""
     weight = values.weight * values.input_scale
     sums = torch.from_numpy(synaptic_sums(weight, values.geometry, inputs, dtype))
     te, bias = (

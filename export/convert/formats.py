@@ -32,10 +32,10 @@ RULES = (BEST, "max", "percentile", "mse")
 Bits = int | Sequence[int]
 
 PROVEN_ENOUGH = 12
-"""Fractional bits from which on a proof is preferred to a larger, calibrated number."""
+"""With at least this many fractional bits, a proof is preferred to a larger, calibrated number."""
 
 FEW = 8
-"""Fractional bits below which networks were measured to lose their accuracy: a warning is due."""
+"""Fractional bits below which networks lost accuracy in measurements; fewer raise a warning."""
 
 MARGIN = 2
 """Room left above the largest state seen in calibration."""
@@ -103,7 +103,7 @@ class Formats:
     def per_layer(self, net: FloatNetwork) -> list[Formats | None]:
         """Resolve the formats for every layer; None for one that brings its own integers.
 
-        Each has single numbers of bits. Of a network with a readout, the last one is for it.
+        Each has single numbers of bits. If there is a readout, the last one is for it.
         """
         spiking = [values for values in net.layers if isinstance(values, FloatLayer)]
         readout = net.readout is not None
@@ -125,7 +125,7 @@ class Formats:
         return found
 
     def te_form(self, values: FloatLayer) -> Table | None:
-        """How a layer's TE is kept; None for a cosine that is generated."""
+        """Return how a layer's TE is stored, or None for a generated cosine."""
         generated = values.turns is not None and self.te_encoding in (None, CosineTable.encoding)
         packed = self.te_encoding == "packed"
         if self.te_encoding == CosineTable.encoding and not generated:
@@ -180,12 +180,12 @@ def _whole(value: object) -> bool:
 
 
 WithBits = Callable[[int], LeakyLayer]
-"""Integers of a layer with F fractional bits, or ModelError if they do not fit."""
+"""Returns a layer with F fractional bits, or raises ModelError if its values do not fit."""
 
 
 @dataclass(frozen=True)
 class LayerInputs:
-    """What reaches a layer: smallest and largest, calibration data (batch, time, input), steps."""
+    """What reaches a layer: its range, calibration data (batch, time, input), number of steps."""
 
     range: tuple[int, int]
     inputs: np.ndarray | None
@@ -193,7 +193,7 @@ class LayerInputs:
 
 
 def choose_fraction_bits(name: str, at: WithBits, given: LayerInputs) -> tuple[LeakyLayer, Choice]:
-    """Integers with as many fractional bits as are safe."""
+    """Return integers with as many fractional bits as are safe, and why these."""
     proven = _proven(at, given)
     calibrated = None
     if given.inputs is not None and (proven is None or proven[1].fraction_bits < PROVEN_ENOUGH):
@@ -230,7 +230,7 @@ def judge_fraction_bits(layer: LeakyLayer, given: LayerInputs) -> Choice:
 
 
 def _why(at: WithBits, bits: int, given: LayerInputs) -> str:
-    """Say what is in the way of a proof with ``bits`` fractional bits, and what would move it."""
+    """Say what prevents a proof with ``bits`` fractional bits, and what would help."""
     try:
         return _obstacle(at(bits), given)
     except ModelError as error:

@@ -1,8 +1,8 @@
 """Rounding: which power of two values are rounded to, and the integers that they become.
 
 A mantissa of b bits at exponent e stands for mantissa · 2^−e. Raising e by one halves the
-rounding error of all values, and clips those beyond half of the range: the rules differ in how much
-clipping they take for it.
+rounding error of all values, and clips those beyond half of the range: the rules differ in how
+much clipping they accept.
 
 ==============  ===================================================================
 max             the largest e at which nothing is clipped
@@ -36,7 +36,7 @@ from training.slayer.mantissa import EXPONENT_MAX, exponent, mantissa_max
 PERCENTILE = 99.0
 
 _FINER = 4
-"""How many exponents above the exact maximum's are tried: 2⁻⁴ of the range is left then."""
+"""Number of exponents tried above that of the maximum; the last clips all but 2⁻⁴ of the range."""
 
 
 def by_max(values: np.ndarray, bits: int) -> int:
@@ -47,7 +47,7 @@ def by_max(values: np.ndarray, bits: int) -> int:
 def by_percentile(values: np.ndarray, bits: int) -> int:
     """Return the largest exponent at which most values are not clipped."""
     most = float(np.percentile(np.abs(values), PERCENTILE))
-    # Where most values are 0, the few others are all that there is.
+    # Where most values are 0, only the few others matter.
     return exponent(most, bits) if most > 0 else by_max(values, bits)
 
 
@@ -59,7 +59,7 @@ def by_mse(values: np.ndarray, bits: int) -> int:
         rounded = np.clip(np.rint(values * 2.0**e), -limit, limit)
         return float(np.square(rounded * 2.0**-e - values).sum())
 
-    # The first of equals is the one that clips least.
+    # Of equally good exponents, the first clips least.
     return min(range(least, min(least + _FINER, EXPONENT_MAX) + 1), key=error)
 
 
@@ -113,7 +113,7 @@ class LayerFormat:
 
     @classmethod
     def of(cls, layer: LeakyLayer) -> LayerFormat:
-        """The formats that a layer has; without TE, those of TE do not matter."""
+        """Return the formats of a layer; for one without TE, the formats of TE do not matter."""
         te_exp: int | np.ndarray = 0
         form: Form = DENSE
         te_bits = loihi2.TE_BITS_MIN
@@ -132,20 +132,20 @@ class LayerFormat:
 
 
 def scales(exp: int | np.ndarray, ndim: int) -> np.ndarray:
-    """2^exp for all, or for each of the first of ``ndim`` axes."""
+    """Return 2^exp, for all values or for each entry of the first of ``ndim`` axes."""
     powers = 2.0 ** np.asarray(exp, np.float64)
     return powers.reshape(-1, *(1,) * (ndim - 1)) if powers.ndim else powers
 
 
 def mantissas(values: np.ndarray, exp: int | np.ndarray, bits: int) -> np.ndarray:
-    """Integers nearest to values · 2^exp, clipped to ``bits`` bits; exp for all or per row."""
+    """Return the integers nearest to values · 2^exp, clipped to ``bits`` bits."""
     limit = mantissa_max(bits)
     scaled = values * scales(exp, values.ndim)
     return np.clip(np.rint(scaled), -limit, limit).astype(np.int64)
 
 
 def encode_te(values: FloatLayer, form: LayerFormat) -> tuple[np.ndarray, Form]:
-    """Mantissas (row, step) of a layer's TE, and the form that keeps them."""
+    """Return the mantissas (row, step) of a layer's TE, and the form in which they are stored."""
     steps = values.te.shape[1]
     if not isinstance(form.te_form, Table):
         if values.turns is None:
@@ -158,7 +158,7 @@ def encode_te(values: FloatLayer, form: LayerFormat) -> tuple[np.ndarray, Form]:
 
 
 def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.ndarray:
-    """Integers nearest to bias · 2^(F − bias_exp), clipped to Loihi's 13 bits."""
+    """Return the integers nearest to bias · 2^(F − bias_exp), clipped to Loihi's 13 bits."""
     whole = np.rint(bias * 2.0 ** (fraction_bits - bias_exp))
     return np.clip(whole, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX).astype(np.int64)
 
@@ -189,7 +189,7 @@ def constants(values: FloatLayer, fraction_bits: int) -> dict[str, int]:
 
 
 def integer_layer(values: FloatLayer, form: LayerFormat) -> LeakyLayer:
-    """Integers of a layer in given formats."""
+    """Return the integers of a layer in given formats."""
     own = values.weight_rec
     encoded: dict[str, Any] = {}
     if issubclass(values.kind, CelifLayer):
@@ -236,7 +236,7 @@ def integer_readout(
     steps: int,
     best: int,
 ) -> ReadoutLayer:
-    """Integers of the linear readout; the bias has the exponent of the weights.
+    """Return the integers of the linear readout; the bias has the exponent of the weights.
 
     That exponent is ``best`` or, if it is too large, the largest whose sums stay within the
     readout's register for ``steps`` steps.

@@ -42,7 +42,7 @@ CALIBRATION_SAMPLES = 256
 """Calibration uses at most this many samples, spread over those it is given."""
 
 SAMPLES_MAX = 1024
-"""Samples that are taken from a DataLoader or a Dataset."""
+"""Largest number of samples taken from a DataLoader or a Dataset."""
 
 Calibration = Any
 """An array or a tensor (batch, channel, time), a DataLoader, a Dataset, or what has such an ``x``.
@@ -102,7 +102,7 @@ def _require_one_input(net: nn.Module) -> None:
 def read(net: nn.Module | Iterable[nn.Module], x: np.ndarray | None) -> FloatNetwork:
     """Read a network in float: a plain Network, a chain of blocks, or any module's forward pass.
 
-    ``x`` are a few samples as the network takes them; only a chain of blocks can do without.
+    ``x`` are a few samples as the network takes them; only a chain of blocks needs none.
     """
     if isinstance(net, Network) and _is_plain(net):
         return read_network(net)
@@ -250,7 +250,7 @@ def choose_encoding(
 
 
 def _grid(values: np.ndarray, levels: int) -> int:
-    """Fewest levels that hold all of ``values`` in −1..1, or ``levels`` if none up to it do."""
+    """Return the fewest levels on which all ``values`` in −1..1 lie, up to ``levels``."""
     # 0, 1/16, … becomes 16 levels, not 255. Most grids are ruled out by a few of the values.
     few = values[:: -(-len(values) // 64)]
 
@@ -262,7 +262,7 @@ def _grid(values: np.ndarray, levels: int) -> int:
 
 
 def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
-    """Integers of a network's present values, in the formats that ``formats`` has."""
+    """Return the integers of a network's present values in the formats of ``formats``."""
     net = net.with_input_scale(formats.encoding.scale)
     layers: list[Any] = [
         integer_layer(values, LayerFormat.of(form))
@@ -277,7 +277,7 @@ def requantise(net: FloatNetwork, formats: FixedNetwork) -> FixedNetwork:
 
 
 def requantise_readout(weight: np.ndarray, bias: np.ndarray, layer: ReadoutLayer) -> ReadoutLayer:
-    """Integers of a readout's new values in the formats that ``layer`` has."""
+    """Return the integers of a readout's new values in the formats of ``layer``."""
     return replace(
         layer,
         weight=mantissas(weight, layer.weight_exp, layer.weight_bits),

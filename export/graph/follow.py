@@ -104,7 +104,7 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
         self.seen[id(tensor)] = (tensor, value)  # the tensor too, or its id would be used again
 
     def known(self, tensor: Any) -> Any:
-        """What a tensor is: a Value, the reason why it is none, or None if it is a constant."""
+        """Return a tensor's Value, the reason why it has none, or None if it is a constant."""
         found = self.seen.get(id(tensor))
         return None if found is None else found[1]
 
@@ -146,7 +146,7 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
             self.keep(each, value if isinstance(value, str) else value[i])
 
     def evaluate(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """The value of a function's result."""
+        """Return the value of a function's result."""
 
         def swap(each: Any) -> Any:
             if isinstance(each, torch.Tensor):

@@ -42,7 +42,7 @@ from training.slayer.neuron import Neuron
 Classifier = tuple[torch.Tensor, torch.Tensor | None]
 
 Runner = Callable[[torch.Tensor], torch.Tensor]
-"""Runs a block of SLAYER's, whose own forward pass is the integer one, on (batch, time, input)."""
+"""Runs a SLAYER block, whose own forward pass is the integer one, on (batch, time, input)."""
 
 
 class FloatSource(Protocol):
@@ -230,7 +230,7 @@ class FileLayers(nn.Module):
         return None if last is None else (last.weight, last.bias)
 
     def tensors(self, formats: FixedNetwork) -> Iterator[LayerTensors | None]:
-        """The tensors of every layer; None for one of SLAYER's."""
+        """The tensors of every layer; None for a SLAYER layer."""
         for layer in self.layers:
             if not isinstance(layer, FileLayer):
                 yield None

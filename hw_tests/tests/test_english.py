@@ -32,6 +32,11 @@ PATTERNS = {
         r"\bbeside\b(?! (?:it|them|the file|the files)\b)"
     ),
     "say 'our' or name it": r"\bof ours\b",
+    "say 'a SLAYER block'": (
+        r"\b(?:a|an|or|and) [A-Za-z-]+ of SLAYER's\b|\bof SLAYER's(?=[,.;)]|$)|\bone of SLAYER's\b"
+    ),
+    "say 'is not part of' or 'does not count'": r"\bno part of\b",
+    "say 'receives'": r"\bhears\b",
     "never claim what no chip has shown": (
         r"exactly as Loihi|(?<!is not )(?<!is not just )as Loihi computes"
     ),
@@ -105,6 +110,9 @@ def test_texts_are_plain(room: str) -> None:
         "a training that",
         "classified otherwise than in float",
         "of ours",
+        "a block of SLAYER's",
+        "no part of the difference",
+        "a layer that hears spikes",
     ],
 )
 def test_patterns_are_found(text: str, tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ ORDER = {
         "cli",
     ),
 }
+LINES_MAX = 300
+"""Lines of a file, tests included."""
 FOLDER_LIMIT = 12
 """Modules in one folder; ``celif/commands`` has one for each command."""
 
@@ -260,6 +262,13 @@ def test_no_folder_is_a_drawer():
         counts.pop(ROOT / "celif" / "commands", None)
         full = {str(f.relative_to(ROOT)): n for f, n in counts.items() if n > FOLDER_LIMIT}
         assert not full
+
+
+def test_no_file_is_longer_than_a_reader_keeps_in_mind():
+    for room in (*ORDER, "benchmarks"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            lines = len(path.read_text(encoding="utf-8").splitlines())
+            assert lines <= LINES_MAX, f"{path.relative_to(ROOT)} has {lines} lines; split it"
 
 
 def test_every_sub_package_says_what_it_is():

@@ -33,7 +33,7 @@ _GUARDS = ("_spike", *_PHASES.values(), "pre_guard", "lrn_guard", "post_guard")
 
 
 class Service:
-    """What a model takes for its runtime service: it hears the model's answers."""
+    """What a model takes for its runtime service: it receives the model's answers."""
 
     def __init__(self, name: str):
         self.name = name

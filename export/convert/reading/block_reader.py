@@ -23,15 +23,15 @@ from export.netx.names import NetxError
 from export.netx.read import read_layer
 from training.slayer.neuron import Neuron
 
-EXPECTED = "a CELIF block, or a CUBA or sigma-delta Dense, Conv or Recurrent of SLAYER's"
+EXPECTED = "a CELIF block, or a CUBA or sigma-delta Dense, Conv or Recurrent block"
 SLAYER_KINDS = (CubaLayer.kind, SigmaDeltaLayer.kind)
-"""Neurons of SLAYER's that the twin and Lava run as SLAYER does."""
+"""SLAYER's neurons that the twin and Lava run as SLAYER does."""
 REMEDIES = {"type": "pool with training.block.Pool, or a Conv with a stride"}
 
 
 @dataclass
 class BlockReader:
-    """Reads block after block; knows what the next one hears, and when."""
+    """Reads one block after another, and keeps track of what the next one receives, and when."""
 
     input_shape: Shape
     layers: list[FloatLayer | SlayerLayer] = field(default_factory=list)
@@ -102,7 +102,7 @@ class BlockReader:
         return found
 
     def geometry(self, synapse: Any) -> Geometry:
-        """Geometry of a convolution of SLAYER's, whose third axis is time."""
+        """Geometry of a SLAYER convolution, whose third axis is time."""
         pairs = {
             name: tuple(int(value) for value in getattr(synapse, name)[:2])
             for name in ("stride", "padding", "dilation")
@@ -110,7 +110,7 @@ class BlockReader:
         return Geometry(self.input_shape, groups=int(synapse.groups), **pairs)  # type: ignore[arg-type]
 
     def slayer(self, module: Any, name: str) -> SlayerLayer:
-        """Integers of a block of SLAYER's, by its own export."""
+        """Return the integers of a SLAYER block, from its own export."""
         if module.neuron.shape is None or _delay_is_unknown(module):
             raise ModelError(
                 f"{name}: run a forward pass, or pass calibration data, before exporting"
@@ -167,7 +167,7 @@ def _bias(module: Any) -> np.ndarray:
 
 
 def _delay_is_unknown(module: Any) -> bool:
-    """Whether SLAYER has yet to draw a block's delays, which it does at the first forward pass."""
+    """Whether a block's delays are not drawn yet; SLAYER draws them in the first forward pass."""
     delay = getattr(module, "delay", None)
     return delay is not None and not delay.init
 

@@ -40,7 +40,7 @@ def is_chain(net: Any) -> bool:
 
 
 def has_slayer_neurons(net: nn.Module) -> bool:
-    """Whether ``net`` has blocks of SLAYER's, which are read from a chain only."""
+    """Whether ``net`` has SLAYER blocks, which can only be read from a chain."""
     return any(is_block(m) and not isinstance(m.neuron, Neuron) for m in net.modules())
 
 

@@ -156,7 +156,7 @@ PUBLISHED = (
             "halves have 8,192 each"),
     )),
     Published("dnf", _DNF, 2022, (
-        # Two fields of 15, one of 15 × 15 that hears both and the fourth, and that of 29.
+        # Two fields of 15, one of 15 × 15 that receives both and the fourth, and that of 29.
         Entry(_dense(15, 15, 6), (15, 1, 15, 75, 15, 0), 1),
         Entry(_dense(15, 15, 6), (15, 1, 15, 75, 15, 0), 1),
         Entry(_dense(59, 225, 3), (59, 1, 225, 3127, 225, 0), 1, fitted="d"),
