@@ -175,10 +175,12 @@ def _recipe(card: Card) -> str:
     with torch.random.fork_rng(devices=[]):
         first, *_, classes = card.widths
         usual = Network(first, hidden, classes, card.steps, **preset.network).config.plain()
-    for name in ("dropout", "beta", "te", "tied_dropout", "recurrent"):
-        value, option = card.network[name], name.replace("_", "-")
+    switches = ("learn_alpha", "learn_beta", "tied_dropout", "recurrent")
+    for name in ("dropout", "beta", "te", *switches):
+        # A network of before has none of the later options.
+        value, option = card.network.get(name, usual[name]), name.replace("_", "-")
         if value != usual[name]:
-            switch = name in ("tied_dropout", "recurrent")
+            switch = name in switches
             options.append(f"--{option}" if switch else f"--{option} {value}")
     folder = " --data DIR" if "mnist" in card.task else ""
     words = " ".join([f"celif train --preset {_preset(card)}{folder}", *options])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,7 +33,8 @@ class DequantisedLayer:
 
     kind: str
     """Name of the neuron in training."""
-    constants: dict[str, float]
+    constants: dict[str, Any]
+    """Numbers, or a tensor of a decay that neurons have for themselves."""
     te: torch.Tensor
     """Zeros for neurons without a temporal encoding."""
     bias: torch.Tensor
@@ -58,7 +59,10 @@ class DequantisedLayer:
 
         return cls(
             kind=layer.kind.lower(),
-            constants=layer.floats,
+            constants={
+                name: tensor(value) if isinstance(value, np.ndarray) else value
+                for name, value in layer.floats.items()
+            },
             te=tensor(te),
             bias=tensor(layer.bias * one),
             unit=tensor(unit),

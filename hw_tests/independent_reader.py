@@ -207,11 +207,13 @@ class Layer:
                 moved = rz(te * v, self.per_neuron(self.parameter("teExp")))
             else:
                 moved = self.parameter("vThStep") * s
-            theta = sat(rz(self.parameter("betaMant") * (theta - theta0), 12) + moved + theta0)
+            beta = self.per_neuron(self.parameter("betaMant"))
+            theta = sat(rz(beta * (theta - theta0), 12) + moved + theta0)
         exponent = self.per_neuron(self.parameter("wgtExp"))
         left = self.parameter("fractionBits") - exponent - self.in_exp + self.r
         current = (acc << left) + (self.bias << self.parameter("biasExp"))
-        v = sat(rz(self.parameter("alphaMant") * v, 12) * (1 - s) + current)
+        alpha = self.per_neuron(self.parameter("alphaMant"))
+        v = sat(rz(alpha * v, 12) * (1 - s) + current)
         state.update(v=v, theta=theta, s=(v >= theta).astype(np.int64))
 
 

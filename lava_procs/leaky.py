@@ -46,7 +46,8 @@ class LeakyProcess(SampledProcess):
         Bias, one mantissa for all neurons or one each, and its exponent, in units of
         2^−fraction_bits.
     constants
-        The integers of the kind, as ``constants`` of its layer lists them.
+        The integers of the kind, as ``constants`` of its layer lists them; a decay may be one for
+        all neurons, or one each.
     timing
         See :class:`lava_procs.sampled.Timing`.
 
@@ -65,7 +66,7 @@ class LeakyProcess(SampledProcess):
         steps: int,
         fraction_bits: int,
         weight_exp: int | np.ndarray,
-        constants: dict[str, int],
+        constants: dict[str, int | np.ndarray],
         bias_mant: ArrayLike = 0,
         bias_exp: int = 0,
         **timing: Unpack[Timing],
@@ -87,7 +88,10 @@ class LeakyProcess(SampledProcess):
         exps = layer.weight_exp
         each = layer.per_neuron(exps) if isinstance(exps, np.ndarray) else exps
         return {
-            "constants": {name: getattr(layer, name) for name in layer.constants},
+            "constants": {
+                name: layer.decay(name) if rounding == DECAY else getattr(layer, name)
+                for name, (_, rounding) in layer.constants.items()
+            },
             "fraction_bits": layer.fraction_bits,
             # Sums of graded messages, and what the synapse shifts them by.
             "weight_exp": each + layer.input_exp - layer.sum_right_shift,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from export import FixedNetwork, ModelError
+from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer
-from hw_tests.networks.random_nets import random_network, random_te
+from hw_tests.networks.random_nets import random_network, random_te, with_own_decays
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training.slayer.mantissa import mantissa_max
 
@@ -43,10 +44,12 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "te_form": ("table", "table", "packed", "cosine"),
     "te_hold": (1, 1, 1, 2, 5),
     "per_channel": (False, True),
+    "own_decays": (False, True),
     "delay_shift": (False, False, True),
     "saturating": (False, False, False, True),
 }
-KINDS = ("convolution", "recurrent", "delays", "shifted", "CUBA", "SDNN", "signed", "no readout")
+KINDS = ("convolution", "recurrent", "delays", "shifted", "CUBA", "SDNN", "LIF", "ALIF", "signed",
+         "no readout")  # fmt: skip
 """What stacks of every kind of layer may have in addition."""
 
 _FEEDBACK = 150
@@ -125,7 +128,9 @@ def _stack(
             "delays": any(part.delay for part in parts),
             "shifted": any(part.shift for part in parts),
             "CUBA": any(part.neuron == "CUBA" for part in parts),
-            "SDNN": any(part.neuron == "SDNN" for part in parts),
+            **{
+                kind: any(part.neuron == kind for part in parts) for kind in ("SDNN", "LIF", "ALIF")
+            },
             "signed": signed,
             "no readout": classes == 0,
         }
@@ -134,7 +139,7 @@ def _stack(
 
 
 def _part(rng: np.random.Generator, width: int) -> LayerSpec:
-    neuron = str(rng.choice(["CELIF", "CELIF", "CELIF", "CUBA", "SDNN"]))
+    neuron = str(rng.choice(["CELIF", "CELIF", "CELIF", "CELIF", "CUBA", "SDNN", "LIF", "ALIF"]))
     recurrent = bool(neuron != "SDNN" and rng.random() < 0.3)
     return LayerSpec(
         min(width, _FEEDBACK) if recurrent else width,
@@ -161,11 +166,15 @@ def _convolution(rng: np.random.Generator, shape: tuple[int, ...]) -> LayerSpec:
 
 
 def _formatted(rng: np.random.Generator, layer: Any, steps: int) -> tuple[Any, list[str]]:
-    """A CE-LIF layer in formats of its own; any other as it is."""
-    if not isinstance(layer, CelifLayer):
+    """A CE-LIF layer in formats of its own; any other as it is, perhaps with decays of its own."""
+    if not isinstance(layer, LeakyLayer):
         return layer, []
     drawn = _options(rng)
-    names = ("weight_bits", "te_bits", "te_form", "te_hold", "per_channel")
+    if drawn["own_decays"]:
+        layer = with_own_decays(rng, layer)
+    if not isinstance(layer, CelifLayer):
+        return layer, _names({"own_decays": drawn["own_decays"]})
+    names = ("weight_bits", "te_bits", "te_form", "te_hold", "per_channel", "own_decays")
     options = {name: drawn[name] for name in names}
     bits, te_bits = options["weight_bits"], options["te_bits"]
     te, form = random_te(rng, layer.rows, steps, te_bits, options["te_form"], options["te_hold"])

@@ -52,6 +52,14 @@ def train(
     beta: Annotated[
         float | None, typer.Option(help="Decay of the threshold.", rich_help_panel=_NETWORK)
     ] = None,
+    learn_alpha: Annotated[
+        bool | None,
+        typer.Option(help="Let every neuron learn its membrane decay.", rich_help_panel=_NETWORK),
+    ] = None,
+    learn_beta: Annotated[
+        bool | None,
+        typer.Option(help="Let every neuron learn its threshold decay.", rich_help_panel=_NETWORK),
+    ] = None,
     te: Annotated[
         str | None,
         typer.Option(
@@ -227,6 +235,7 @@ def train(
         },
         {
             **{"recurrent": recurrent, "beta": beta, "te": te},
+            **{"learn_alpha": learn_alpha, "learn_beta": learn_beta},
             **{"dropout": dropout, "tied_dropout": tied_dropout},
         },
     )

@@ -94,7 +94,10 @@ class Neurons(nn.Module):
 def lif(name: str, node: Any, time: Time, loop: Any, before: tuple[int, ...]) -> nn.Module:
     """The neurons of a LIF node, with the weights of its loop."""
     require_reset(name, node)
-    alpha = time.decay(name, "tau", node.tau)
+    taus = np.asarray(node.tau, np.float64)
+    alpha: Any = time.decays(name, "tau", taus)
+    if taus.ndim != 1:  # an image's channels have one decay each, not its pixels
+        alpha = time.decay(name, "tau", taus)
     threshold = thresholds(name, node)
     gain = (1 - alpha) * np.asarray(node.r, np.float64) / threshold
     offset = (1 - alpha) * np.asarray(node.v_leak, np.float64) / threshold
@@ -107,7 +110,8 @@ def lif(name: str, node: Any, time: Time, loop: Any, before: tuple[int, ...]) ->
         torch.as_tensor(np.broadcast_to(each, shape).copy(), dtype=torch.float32)
         for each in (gain, offset)
     )
-    neurons = CELIF(shape[0], time.steps, kind="lif", alpha=alpha, theta0=1.0, bias=False)
+    each = alpha if np.ndim(alpha) and len(alpha) == shape[0] else np.ravel(alpha)[0]
+    neurons = CELIF(shape[0], time.steps, kind="lif", alpha=each, theta0=1.0, bias=False)
     return Neurons(neurons, each_gain, each_offset, None if loop is None else Matrix(loop))
 
 
@@ -116,9 +120,12 @@ def celif(name: str, node: Any, time: Time, loop: Any) -> nn.Module:
     constants: dict[str, Any] = {}
     for field in ("alpha", "beta", "theta0"):
         values = np.unique(getattr(node, field))
-        if len(values) != 1:
+        if len(values) == 1:
+            constants[field] = float(values[0])
+        elif field == "theta0":
             raise NirError(name, f"one {field} for all neurons", f"{len(values)} values")
-        constants[field] = float(values[0])
+        else:
+            constants[field] = np.asarray(getattr(node, field), np.float64)
     rows, length = np.shape(node.te)
     if time.steps > length:
         raise NirError(name, f"an encoding of {time.steps} steps", length, "pass fewer steps")

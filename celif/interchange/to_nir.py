@@ -61,9 +61,9 @@ def to_nir(
         nodes[f"weights{i}"] = nir.Linear(weight=weight)
         nodes[f"neurons{i}"] = _neurons(nir, layer, dt)
         edges += [(last, f"weights{i}"), (f"weights{i}", f"neurons{i}")]
-        gain = 1.0
+        gain = np.ones((layer.neurons, 1))
         if isinstance(layer, LifLayer):  # whose current NIR multiplies by 1 − α
-            gain = 1 / (1 - layer.alpha_mant / DECAY_ONE)
+            gain /= 1 - np.reshape(layer.alpha_mant, (-1, 1)) / DECAY_ONE
             nodes[f"weights{i}"] = nir.Linear(weight=weight * gain)
         if layer.weight_rec is not None:
             nodes[f"feedback{i}"] = nir.Linear(weight=layer.weight_rec / unit * gain)
@@ -112,7 +112,8 @@ def _neurons(nir: Any, layer: LeakyLayer | CubaLayer, dt: float) -> Any:
     if isinstance(layer, CubaLayer):
         return _cuba(nir, layer, dt)
     rows, unit = layer.neurons, 2.0**-layer.fraction_bits
-    alpha, theta0 = layer.alpha_mant / DECAY_ONE, layer.theta0_int * unit
+    alpha = np.broadcast_to(layer.alpha_mant, rows) / DECAY_ONE
+    theta0 = layer.theta0_int * unit
     integers = {
         name: np.atleast_1d(getattr(layer, name))
         for name in ("alpha_mant", "theta0_int", "fraction_bits", "weight_exp", "bias_mant")
@@ -120,15 +121,15 @@ def _neurons(nir: Any, layer: LeakyLayer | CubaLayer, dt: float) -> Any:
     if isinstance(layer, CelifLayer):
         integers |= {name: np.atleast_1d(getattr(layer, name)) for name in ("beta_mant", "te_exp")}
         return nir.CELIF(
-            alpha=np.full(rows, alpha),
-            beta=np.full(rows, layer.beta_mant / DECAY_ONE),
+            alpha=alpha,
+            beta=np.broadcast_to(layer.beta_mant, rows) / DECAY_ONE,
             theta0=np.full(rows, theta0),
             bias=layer.bias * unit,
             te=layer.te / scales(layer.te_exp, 2),
             metadata={**integers, "te": layer.te},
         )
     return nir.LIF(
-        tau=np.full(rows, dt / (1 - alpha)),
+        tau=dt / (1 - alpha),
         r=np.ones(rows),
         v_leak=layer.bias * unit / (1 - alpha),
         v_threshold=np.full(rows, theta0),

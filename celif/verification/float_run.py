@@ -117,17 +117,31 @@ def _run_followed(net: nn.Module, x: torch.Tensor) -> FloatTrace:
             torch.from_numpy(spikes).transpose(1, 2),
             None if own is None else torch.from_numpy(own).float(),
         )
-        layers.append(_states(record, rows[1], Params(layer.alpha, layer.beta, layer.theta0)))
+        alpha, beta = _decays(layer, sums.shape[2])
+        layers.append(_states(record, rows[1], Params(alpha, beta, layer.theta0)))
         inputs = geometry.delayed(spikes, layer.output_delay)
     logits = inputs.sum(1) if floats.readout is None else net(x).numpy()
     return FloatTrace(logits, layers, otherwise)
 
 
+def _decays(layer: FloatLayer, neurons: int) -> list[float | torch.Tensor]:
+    """α and β as the reference loop takes them: a number, or a tensor (neuron,)."""
+    return [
+        torch.from_numpy(np.repeat(each, neurons // len(each))).float()
+        if isinstance(each, np.ndarray)
+        else each
+        for each in (layer.alpha, layer.beta)
+    ]
+
+
 def _run_network(net: Network, x: torch.Tensor) -> FloatTrace:
     hidden = net.hidden_states(x)
-    p = Params(net.config.alpha, net.config.beta, net.config.theta0)
     gamma = net.config.gamma if "gamma" in net.config.kind.uses else 0.0
-    layers = [_states(layer, net.te_table, p, gamma) for layer in hidden]
+    layers = []
+    for i, layer in enumerate(hidden):
+        own = net.neuron_params(i)
+        p = Params(own.alpha, own.beta, own.theta0)
+        layers.append(_states(layer, net.te_table, p, gamma))
     if type(net).forward is Network.forward:
         return FloatTrace(net.read(hidden[-1].spikes).numpy(), layers)
     ours = net(x)

@@ -14,7 +14,7 @@ from celif.console import results, say
 from export import FixedNetwork
 from export.loihi2 import DECAY_ONE
 from export.model.celif import CelifLayer
-from export.model.fields import EXPONENT, INTEGER
+from export.model.fields import INTEGER, ONE_OR_ROWS
 from export.model.layer import Layer
 from export.model.lif import LeakyLayer
 from export.netx.integrity import stored_in
@@ -26,7 +26,7 @@ COLUMNS = {
 }  # fmt: skip
 KEY = (
     "F: fraction bits of V and Θ; W = mantissa · 2^−(W exp), TE likewise;\n"
-    f"α, β in units of 1/{DECAY_ONE}, Θ0 of 2^−F"
+    f"α, β in units of 1/{DECAY_ONE}, Θ0 of 2^−F; a..b: one for each neuron or channel"
 )
 
 
@@ -45,7 +45,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "delay_shift": layer.delay_shift,
     }
     if isinstance(layer, LeakyLayer):
-        shown = (entry.field for entry in layer.netx if entry.form in (INTEGER, EXPONENT))
+        shown = (entry.field for entry in layer.netx if entry.form in (INTEGER, ONE_OR_ROWS))
         about |= {name: _plain(getattr(layer, name)) for name in shown}
     if isinstance(layer, CelifLayer):
         about["te_encoding"], about["te_hold"] = layer.te_form.encoding, layer.te_form.hold
@@ -75,9 +75,9 @@ def describe(net: FixedNetwork) -> dict[str, Any]:
 def cells(layer: dict[str, Any]) -> list[str]:
     """A described layer's row, by the columns of :data:`COLUMNS`."""
     shown = {**layer, "shape": f"{layer['neurons']}×{layer['inputs']}"}
-    for name in ("weight_exp", "te_exp"):
-        if isinstance(exps := layer.get(name), list):
-            shown[name] = f"{min(exps)}..{max(exps)}"
+    for name in ("weight_exp", "te_exp", "alpha_mant", "beta_mant"):
+        if isinstance(each := layer.get(name), list):
+            shown[name] = f"{min(each)}..{max(each)}"
     return [str(shown.get(name, "")) for name in COLUMNS.values()]
 
 

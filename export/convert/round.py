@@ -163,26 +163,27 @@ def bias_mantissas(bias: np.ndarray, fraction_bits: int, bias_exp: int) -> np.nd
     return np.clip(whole, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX).astype(np.int64)
 
 
-def decay_mantissa(owner: str, name: str, value: float) -> int:
-    """12-bit mantissa of a decay below one."""
-    if not isinstance(value, float):
-        raise ModelError(
-            f"{owner} {name}: expected one number, which a file can express, got a value per neuron"
-        )
-    mant = round(value * loihi2.DECAY_ONE)
-    if not 0 <= mant < loihi2.DECAY_ONE:
+def decay_mantissas(owner: str, name: str, value: float | np.ndarray) -> int | np.ndarray:
+    """12-bit mantissas of decays below one; a single one where all rows have the same."""
+    exact = np.asarray(value, np.float64)
+    mant = np.rint(exact * loihi2.DECAY_ONE)
+    outside = ~((mant >= 0) & (mant < loihi2.DECAY_ONE))  # NaN, too
+    if outside.any():
         largest = 1 - 0.5 / loihi2.DECAY_ONE
-        raise ModelError(f"{owner} {name}: expected 0 up to {largest:.5f}, got {value}")
-    return mant
+        found = f"{exact[outside].flat[0]}" + (" among them" if exact.ndim else "")
+        raise ModelError(f"{owner} {name}: expected 0 up to {largest:.5f}, got {found}")
+    if (mant == mant.flat[0]).all():
+        return int(mant.flat[0])
+    return mant.astype(np.int64)
 
 
-def constants(values: FloatLayer, fraction_bits: int) -> dict[str, int]:
+def constants(values: FloatLayer, fraction_bits: int) -> dict[str, Any]:
     """Integers of the layer's constants, each rounded as the table of its kind says."""
-    found = {}
+    found: dict[str, Any] = {}
     for field, (name, rounding) in values.kind.constants.items():
         value = getattr(values, name)
         if rounding == DECAY:
-            found[field] = decay_mantissa(values.name, name, value)
+            found[field] = decay_mantissas(values.name, name, value)
         else:
             found[field] = round(value * 2.0**fraction_bits)
     return found

@@ -33,6 +33,7 @@ from export.convert.round import LayerFormat, integer_layer, mantissas
 from export.model.lif import LeakyLayer
 from export.model.network import Encoding, FixedNetwork, ReadoutLayer
 from export.model.slayer import SlayerLayer
+from training.decays import Decay
 from training.functional import hooked
 from training.network.network import Network
 from training.network.synapses import Synapses
@@ -130,7 +131,7 @@ def _require_relays(floats: FloatNetwork, encoding: Encoding) -> None:
 
 def _is_plain(net: Network) -> bool:
     """Whether ``net`` is a Network through and through, whose forward pass is known."""
-    kinds = (Network, Synapses, Cosine, nn.Linear, nn.ModuleList, nn.ModuleDict)
+    kinds = (Network, Synapses, Cosine, Decay, nn.Linear, nn.ModuleList, nn.ModuleDict)
     return all(
         type(module) in kinds and not hooked(module) and "forward" not in vars(module)
         for module in net.modules()

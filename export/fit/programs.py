@@ -8,7 +8,7 @@ execute them and hold them to those steps. ``SHR`` rounds down; the four instruc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from export.loihi2 import (
@@ -21,6 +21,7 @@ from export.loihi2 import (
     SUM_MAX,
 )
 from export.model.layer import Layer, SpikingLayer
+from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer, ReadoutLayer
 from export.model.slayer import CubaLayer, SigmaDeltaLayer
 from export.model.te import CosineTable
@@ -211,9 +212,15 @@ PROGRAMS: dict[str, Callable[[Any], Program]] = {
 """The programs of this module by the kind of layer; other kinds bring their own listing."""
 
 
+def fetch_decays(fields: Sequence[str]) -> Program:
+    """Fetch the decays that a neuron has for itself; those of the layer are constants."""
+    return tuple(Instruction("LOAD", name, name, note="the neuron's own decay") for name in fields)
+
+
 def program_of(layer: Layer) -> Program:
     """Return one step of a neuron of ``layer``."""
+    decays = fetch_decays(layer.own_decays) if isinstance(layer, LeakyLayer) else ()
     if layer.kind in PROGRAMS:
-        return PROGRAMS[layer.kind](layer)
+        return (*decays, *PROGRAMS[layer.kind](layer))
     assert isinstance(layer, SpikingLayer)
-    return layer.listing()
+    return (*decays, *layer.listing())

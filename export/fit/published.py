@@ -165,9 +165,13 @@ def fetch_te(form: str, wave: Sequence[int] = ()) -> Program:
     )
 
 
-def celif_step(form: str, wave: Sequence[int] = ()) -> Program:
-    """One step of a CE-LIF neuron; ``acc`` is its synaptic sum, the rest its layer's constants."""
+def celif_step(form: str, wave: Sequence[int] = (), own_decays: Sequence[str] = ()) -> Program:
+    """One step of a CE-LIF neuron; ``acc`` is its synaptic sum, the rest its layer's constants.
+
+    Decays that the neuron has for itself are state, which is read first.
+    """
     return (
+        *(_read(name, "the neuron's own decay") for name in own_decays),
         *fetch_te(form, wave),
         _read("theta", "Θ of the step before"),
         _read("v", "V of the step before, not reset"),

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from export import loihi2
-from export.model.fields import NetxField, neuron_fields
+from export.model.fields import NetxField, decay_fields, neuron_fields
 from export.model.layer import RegisterEnds, magnitude
 from export.model.lif import (
     BIAS_FIELD,
@@ -30,7 +30,7 @@ from export.steps.listing import Program
 class AlifLayer(LeakyLayer):
     """ALIF neurons: a spike raises the threshold by γ = gamma_int · 2^−F, which decays by β."""
 
-    beta_mant: int
+    beta_mant: int | np.ndarray
     gamma_int: int
 
     kind: ClassVar[str] = "ALIF"
@@ -44,14 +44,8 @@ class AlifLayer(LeakyLayer):
     registers: ClassVar[dict[str, str]] = {"V": "v", "Θ": "theta"}
     netx: ClassVar[tuple[NetxField, ...]] = (
         BIAS_FIELD,
-        *neuron_fields(
-            {
-                "alphaMant": "alpha_mant",
-                "betaMant": "beta_mant",
-                "vThMant": "theta0_int",
-                "vThStep": "gamma_int",
-            }
-        ),
+        *decay_fields({"alphaMant": "alpha_mant", "betaMant": "beta_mant"}),
+        *neuron_fields({"vThMant": "theta0_int", "vThStep": "gamma_int"}),
         *FORMAT_FIELDS,
     )
     step_at = staticmethod(alif.step_at)
@@ -59,7 +53,8 @@ class AlifLayer(LeakyLayer):
     @property
     def params(self) -> AlifParams:
         """The constants, as :func:`export.steps.alif.step` takes them."""
-        decays, thresholds = (self.alpha_mant, self.beta_mant), (self.theta0_int, self.gamma_int)
+        decays = self.decay("alpha_mant"), self.decay("beta_mant")
+        thresholds = self.theta0_int, self.gamma_int
         shift, bias = self.per_neuron(self.shift), self.per_neuron(self.bias)
         return AlifParams(*decays, *thresholds, shift, bias)
 

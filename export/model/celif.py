@@ -9,7 +9,7 @@ import numpy as np
 
 from export import checks, loihi2
 from export.checks import ModelError
-from export.model.fields import EXPONENT, TE, NetxField, neuron_fields
+from export.model.fields import TE, NetxField, decay_fields, exponent_fields, neuron_fields
 from export.model.layer import SHIFT_BITS
 from export.model.lif import BIAS_FIELD, DECAY, FORMAT_FIELDS, Constants, LeakyLayer
 from export.model.te import DENSE, CosineTable, Form
@@ -31,7 +31,7 @@ class CelifLayer(LeakyLayer):
     te_exp: int | np.ndarray
     te_bits: int
     te_form: Form = DENSE
-    beta_mant: int
+    beta_mant: int | np.ndarray
 
     kind: ClassVar[str] = "CELIF"
     multiplications: ClassVar[int] = 3  # α·V, β·(Θ−Θ0), TE·V
@@ -43,10 +43,9 @@ class CelifLayer(LeakyLayer):
     registers: ClassVar[dict[str, str]] = {"V": "v", "Θ": "theta"}
     netx: ClassVar[tuple[NetxField, ...]] = (
         BIAS_FIELD,
-        *neuron_fields(
-            {"alphaMant": "alpha_mant", "betaMant": "beta_mant", "vThMant": "theta0_int"}
-        ),
-        *neuron_fields({"teExp": "te_exp"}, EXPONENT),
+        *decay_fields({"alphaMant": "alpha_mant", "betaMant": "beta_mant"}),
+        *neuron_fields({"vThMant": "theta0_int"}),
+        *exponent_fields({"teExp": "te_exp"}),
         *neuron_fields({"teBits": "te_bits"}),
         *FORMAT_FIELDS,
         NetxField("neuron/te", "te", TE),
@@ -55,7 +54,7 @@ class CelifLayer(LeakyLayer):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer(self.name, "te_bits", self.te_bits, loihi2.TE_BITS_MIN, loihi2.TE_BITS_MAX)
-        self._exponent("te_exp", 0, loihi2.TE_EXP_MAX)
+        self._one_or_each("te_exp", 0, loihi2.TE_EXP_MAX)
         checks.per_neuron(self.name, "te", self.te, 2, self.rows)
         self.te_form.check(self.name, self.te, self.te_bits)
         te_max = mantissa_max(self.te_bits)
@@ -76,8 +75,8 @@ class CelifLayer(LeakyLayer):
     def params(self) -> IntParams:
         """The constants, as :func:`export.steps.celif.step` takes them."""
         return IntParams(
-            self.alpha_mant,
-            self.beta_mant,
+            self.decay("alpha_mant"),
+            self.decay("beta_mant"),
             self.theta0_int,
             self.per_neuron(self.te_shift),
             self.per_neuron(self.shift),

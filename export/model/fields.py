@@ -12,7 +12,7 @@ import numpy as np
 
 INTEGER = "integer"
 """One whole number."""
-EXPONENT = "exponent"
+ONE_OR_ROWS = "one or rows"
 """One whole number for all output channels, or an array with one for each."""
 ROWS = "rows"
 """An array with one whole number for each output channel."""
@@ -36,7 +36,8 @@ class NetxField(NamedTuple):
     form
         One of the forms above.
     dtype
-        Type in the file of :data:`ROWS` and :data:`SPARSE_ROWS`.
+        Type in the file of the arrays of :data:`ROWS`, :data:`SPARSE_ROWS` and
+        :data:`ONE_OR_ROWS`.
     offset
         The file holds the field's value plus this.
     limits
@@ -44,6 +45,8 @@ class NetxField(NamedTuple):
         field speak of other numbers.
     value
         The value of a :data:`CONSTANT`.
+    rows_since
+        File version since which a field of the form :data:`ONE_OR_ROWS` may be an array.
     """
 
     dataset: str
@@ -53,8 +56,24 @@ class NetxField(NamedTuple):
     offset: int = 0
     limits: tuple[int, int] | None = None
     value: Any = None
+    rows_since: int = 1
 
 
-def neuron_fields(names: dict[str, str], form: str = INTEGER) -> tuple[NetxField, ...]:
+def neuron_fields(
+    names: dict[str, str], form: str = INTEGER, dtype: Any = np.int16, rows_since: int = 1
+) -> tuple[NetxField, ...]:
     """Entries ``neuron/<dataset>`` for a dictionary from dataset to field."""
-    return tuple(NetxField(f"neuron/{dataset}", field, form) for dataset, field in names.items())
+    return tuple(
+        NetxField(f"neuron/{dataset}", field, form, dtype, rows_since=rows_since)
+        for dataset, field in names.items()
+    )
+
+
+def exponent_fields(names: dict[str, str]) -> tuple[NetxField, ...]:
+    """Entries of exponents, each one for all output channels or one for each."""
+    return neuron_fields(names, ONE_OR_ROWS, np.int8)
+
+
+def decay_fields(names: dict[str, str]) -> tuple[NetxField, ...]:
+    """Entries of decay mantissas: one for all output channels or, since version 3, one for each."""
+    return neuron_fields(names, ONE_OR_ROWS, np.int16, rows_since=3)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from export import checks, loihi2
-from export.model.fields import EXPONENT, ROWS, NetxField, neuron_fields
+from export.model.fields import ROWS, NetxField, decay_fields, exponent_fields, neuron_fields
 from export.model.layer import (
     BIAS_BITS,
     SHIFT_BITS,
@@ -33,7 +33,7 @@ DECAY, STATE = "decay", "state"
 
 BIAS_FIELD = NetxField("bias", "bias_mant", ROWS, np.int16)
 FORMAT_FIELDS = (
-    *neuron_fields({"wgtExp": "weight_exp"}, EXPONENT),
+    *exponent_fields({"wgtExp": "weight_exp"}),
     *neuron_fields(
         {"wgtBits": "weight_bits", "fractionBits": "fraction_bits", "biasExp": "bias_exp"}
     ),
@@ -44,13 +44,13 @@ FORMAT_FIELDS = (
 class LeakyLayer(SpikingLayer):
     """Leaky membranes with ``fraction_bits`` F fractional bits.
 
-    The exponent of the weights is one for all, or one per output channel.
+    The exponent of the weights, and each decay, is one for all, or one per output channel.
     """
 
     weight_exp: int | np.ndarray
     weight_bits: int
     fraction_bits: int
-    alpha_mant: int
+    alpha_mant: int | np.ndarray
     theta0_int: int
     bias_mant: np.ndarray
     bias_exp: int
@@ -69,16 +69,17 @@ class LeakyLayer(SpikingLayer):
         checks.integer(self.name, "weight_bits", bits, loihi2.WEIGHT_BITS_MIN, loihi2.WEIGHT_BITS)
         self._check_weights(-mantissa_max(bits), mantissa_max(bits))
         checks.integer(self.name, "fraction_bits", self.fraction_bits, 0, loihi2.FRACTION_BITS_MAX)
-        self._exponent("weight_exp", loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)
+        self._one_or_each("weight_exp", loihi2.WEIGHT_EXP_MIN, EXPONENT_MAX)
         for field, (_, rounding) in self.constants.items():
-            low, high = 0, loihi2.DECAY_ONE - 1
-            if rounding == STATE:
-                low, high = -loihi2.STATE_MAX, loihi2.STATE_MAX
-            checks.integer(self.name, field, getattr(self, field), low, high)
+            if rounding == DECAY:
+                self._one_or_each(field, 0, loihi2.DECAY_ONE - 1)
+            else:
+                ends = -loihi2.STATE_MAX, loihi2.STATE_MAX
+                checks.integer(self.name, field, getattr(self, field), *ends)
         self._per_row("bias_mant", self.bias_mant, loihi2.BIAS_MANT_MIN, loihi2.BIAS_MANT_MAX)
         checks.integer(self.name, "bias_exp", self.bias_exp, 0, loihi2.BIAS_EXP_MAX)
 
-    def _exponent(self, field: str, low: int, high: int) -> None:
+    def _one_or_each(self, field: str, low: int, high: int) -> None:
         value = getattr(self, field)
         if isinstance(value, np.ndarray):
             self._per_row(field, value, low, high)
@@ -86,7 +87,18 @@ class LeakyLayer(SpikingLayer):
             checks.integer(self.name, field, value, low, high)
 
     @property
-    def floats(self) -> dict[str, float]:
+    def own_decays(self) -> tuple[str, ...]:
+        """Fields of the decays that every output channel has for itself."""
+        decays = (field for field, (_, rounding) in self.constants.items() if rounding == DECAY)
+        return tuple(field for field in decays if np.ndim(getattr(self, field)))
+
+    def decay(self, field: str) -> int | np.ndarray:
+        """Return a decay mantissa as the steps take it: one for all, or one for every neuron."""
+        value = getattr(self, field)
+        return self.per_neuron(value).astype(np.int64) if np.ndim(value) else value
+
+    @property
+    def floats(self) -> dict[str, float | np.ndarray]:
         """The float constants that the integers stand for, by their names in training."""
         one = {DECAY: 1 / loihi2.DECAY_ONE, STATE: 2.0**-self.fraction_bits}
         return {
@@ -112,8 +124,9 @@ class LeakyLayer(SpikingLayer):
 
     @property
     def state_bits(self) -> int:
-        """Bits of the registers, the spike, the bias and an exponent that each neuron has."""
+        """Bits of the registers, the spike, the bias, and exponents and decays of its own."""
         bits = self.states * loihi2.STATE_BITS + SPIKE_BITS + BIAS_BITS
+        bits += loihi2.DECAY_BITS * len(self.own_decays)
         return bits + SHIFT_BITS * (np.ndim(self.weight_exp) > 0)
 
 
@@ -141,7 +154,8 @@ class LifLayer(LeakyLayer):
     multiplications: ClassVar[int] = 1  # α·V
     netx: ClassVar[tuple[NetxField, ...]] = (
         BIAS_FIELD,
-        *neuron_fields({"alphaMant": "alpha_mant", "vThMant": "theta0_int"}),
+        *decay_fields({"alphaMant": "alpha_mant"}),
+        *neuron_fields({"vThMant": "theta0_int"}),
         *FORMAT_FIELDS,
     )
     step_at = staticmethod(lif.step_at)
@@ -150,7 +164,7 @@ class LifLayer(LeakyLayer):
     def params(self) -> LifParams:
         """The constants, as :func:`export.steps.lif.step` takes them."""
         shift, bias = self.per_neuron(self.shift), self.per_neuron(self.bias)
-        return LifParams(self.alpha_mant, self.theta0_int, shift, bias)
+        return LifParams(self.decay("alpha_mant"), self.theta0_int, shift, bias)
 
     def start(self, rest: np.ndarray) -> LifState:
         """V and S are 0."""

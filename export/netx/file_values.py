@@ -100,7 +100,7 @@ class Values:
             raise self.error(name, "whole numbers", "fractions")
         return whole
 
-    def exponent(self, name: str) -> int | np.ndarray:
-        """One exponent for all, or an array of them."""
+    def one_or_array(self, name: str) -> int | np.ndarray:
+        """One whole number for all, or an array of them."""
         found = self.dataset(name, "iu")
         return self.array(name, 1) if found.ndim else self.integer(name)

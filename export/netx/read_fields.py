@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from export.model.fields import CONSTANT, EXPONENT, INTEGER, ROWS, SPARSE_ROWS, TE, NetxField
+from export.model.fields import CONSTANT, INTEGER, ONE_OR_ROWS, ROWS, SPARSE_ROWS, TE, NetxField
 from export.model.layer import Layer
 from export.netx.file_values import Values
 from export.netx.read_te import Tables, read_te
@@ -25,7 +25,7 @@ def read_fields(
         elif entry.form == CONSTANT:
             values.equal(place, _constant(values, place, entry.value), entry.value)
         else:
-            fields[entry.field] = _value(values, place, entry, rows)
+            fields[entry.field] = _value(values, place, entry, rows, tables.version)
     return fields
 
 
@@ -35,14 +35,15 @@ def _constant(values: Values, place: str, expected: object) -> object:
     return bool(values.scalar(place, "b")) if isinstance(expected, bool) else values.integer(place)
 
 
-def _value(values: Values, place: str, entry: NetxField, rows: int) -> Any:
+def _value(values: Values, place: str, entry: NetxField, rows: int, version: int | None) -> Any:
+    """One field; ``version`` is that of the file, or None for blocks that wrote themselves."""
     if entry.form == SPARSE_ROWS and place not in values.f:
         return np.zeros(rows, np.int64)
     if entry.form in (ROWS, SPARSE_ROWS):
         return values.array(place, 1)
-    if entry.form == EXPONENT:
-        return values.exponent(place)
-    assert entry.form == INTEGER
+    if entry.form == ONE_OR_ROWS and (version is None or version >= entry.rows_since):
+        return values.one_or_array(place)
+    assert entry.form in (INTEGER, ONE_OR_ROWS)
     number = values.integer(place)
     if entry.limits is not None and not entry.limits[0] <= number <= entry.limits[1]:
         low, high = entry.limits

@@ -94,7 +94,7 @@ def _write_value(group: h5py.Group, entry: NetxField, value: Any) -> None:
         if entry.form == ROWS or value.any():
             group[entry.dataset] = value.astype(entry.dtype)
     elif isinstance(value, np.ndarray):
-        group[entry.dataset] = value.astype(np.int8)
+        group[entry.dataset] = value.astype(entry.dtype)
     else:
         group[entry.dataset] = int(value) + entry.offset
 

@@ -141,9 +141,10 @@ def _why(layer: Layer, reached: Reached, bound: RegisterBound) -> str | None:
     elif layer.neurons * layer.inputs > MATRIX_MAX:
         why = "in a layer this large single neurons are not driven"
     elif isinstance(layer, CelifLayer):
+        alpha = int(np.max(layer.alpha_mant))
         why = (
-            f"with α = {layer.alpha_mant}/{DECAY_ONE} V lives longer than the proof looks back; "
-            "past that it lets V and Θ be at their ends together"
+            f"with α = {alpha}/{DECAY_ONE} V lives longer than the proof looks back; past that it "
+            "lets V and Θ be at their ends together"
         )
     else:
         why = "single neurons are driven in CE-LIF layers only"

@@ -184,9 +184,9 @@ def _scan(te, least_acc, most_acc, p, depth, v_low, v_high, theta_low, theta_hig
             low_theta, high_theta = _saturate(lower), _saturate(upper)
 
 
-def _depth(alpha_mant: int) -> int:
-    """Rounds of unrolling after which a V is forgotten, within reason."""
-    alpha = alpha_mant / DECAY_ONE
+def _depth(alpha_mant: int | np.ndarray) -> int:
+    """Rounds of unrolling after which the V of every neuron is forgotten, within reason."""
+    alpha = int(np.max(alpha_mant)) / DECAY_ONE
     return min(_DEPTH_MAX, math.ceil(math.log(_FORGOTTEN) / math.log(alpha))) if alpha > 0 else 1
 
 

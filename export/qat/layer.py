@@ -19,6 +19,7 @@ from export.loihi2 import DECAY_ONE
 from export.model.network import CelifLayer
 from export.model.trace import Run
 from export.twin.scans import exact_type, run_layer
+from training.decays import Value
 from training.dynamics import Params
 from training.kernels import fused, recurrent
 
@@ -37,6 +38,9 @@ class LayerTensors(NamedTuple):
     """Half-width of the surrogate gradient."""
     weight_rec: torch.Tensor | None = None
     """Weights (to, from) of a recurrent layer."""
+    alpha: Value = 0.0
+    """Decay of the membrane; a tensor (row,) if it is learnt, and so is ``beta``."""
+    beta: Value = 0.0
 
 
 class Rounded(torch.autograd.Function):
@@ -55,8 +59,8 @@ class Rounded(torch.autograd.Function):
 class _IntegerScan(torch.autograd.Function):
     """The integer scan forward, the float recurrence's gradient at its states backward.
 
-    Memory is (batch, time, neuron). ``te``, ``bias`` and the recurrent weights are there for their
-    gradients: the scan takes their mantissas from ``layer``.
+    Memory is (batch, time, neuron). ``te``, ``bias``, the recurrent weights and learnt decays are
+    there for their gradients: the scan takes their mantissas from ``layer``.
     """
 
     @staticmethod
@@ -66,6 +70,8 @@ class _IntegerScan(torch.autograd.Function):
         own: torch.Tensor | None,
         bias: torch.Tensor,
         te: torch.Tensor,
+        alpha: torch.Tensor | None,
+        beta: torch.Tensor | None,
         layer: CelifLayer,
         width: float,
         runs: list[Run],
@@ -82,29 +88,41 @@ class _IntegerScan(torch.autograd.Function):
         # What one unit of what arrives adds to V.
         shift = layer.per_neuron(layer.shift - layer.fraction_bits)
         ctx.unit = torch.from_numpy(2.0 ** shift.astype(np.float64)).float()
-        ctx.params = Params(layer.alpha_mant / DECAY_ONE, layer.beta_mant / DECAY_ONE, 0.0)
+        decays = (_float_decay(layer.decay(name)) for name in ("alpha_mant", "beta_mant"))
+        ctx.params = Params(*decays, layer.theta0_int * unit)  # type: ignore[call-arg]
         ctx.dtype, ctx.recurrent = sums.dtype, layer.weight_rec is not None
+        ctx.learnt = alpha is not None or beta is not None
+        ctx.simple = not (ctx.recurrent or ctx.learnt or layer.own_decays)
         rounded = torch.from_numpy(np.ascontiguousarray(table.T).astype(np.float32))
         weights = []
         if layer.weight_rec is not None:
             values = layer.weight_rec / scales(layer.weight_exp, 2)
             weights = [torch.from_numpy(values.astype(np.float32)), spikes]
-        ctx.save_for_backward(rounded, v, flags, *weights)
+        ctx.save_for_backward(rounded, v, flags, theta if ctx.learnt else None, *weights)
         return spikes
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        te, v, flags, *own = ctx.saved_tensors
-        p, grad_own = ctx.params.cast(np.float32), None
-        if ctx.recurrent:
-            weight, spikes = own
-            found = recurrent.gradients(grads[0], weight, te, v, flags, spikes, p)
-            current, grad_own, bias, table = found
-        else:
+        te, v, flags, theta, *own = ctx.saved_tensors
+        if ctx.simple:
+            p = ctx.params.cast(np.float32)
             current, bias, table = fused.gradients(grads[0], te, v, flags, p)
-        arrived = (current * ctx.unit).to(ctx.dtype)
-        return arrived, grad_own, bias, table, None, None, None
+            arrived = (current * ctx.unit).to(ctx.dtype)
+            return arrived, None, bias, table, *(None,) * 5
+        weight, spikes = own if ctx.recurrent else (None, None)
+        found = recurrent.gradients(grads[0], weight, te, v, flags, spikes, ctx.params, theta)
+        arrived = (found.current * ctx.unit).to(ctx.dtype)
+        given = (arrived, found.weight, found.bias, found.te, found.alpha, found.beta)
+        wanted = ctx.needs_input_grad
+        return *(g if w else None for g, w in zip(given, wanted, strict=False)), *(None,) * 3
+
+
+def _float_decay(mantissas: int | np.ndarray) -> Value:
+    """What a decay's mantissas stand for."""
+    if isinstance(mantissas, np.ndarray):
+        return torch.from_numpy((mantissas / DECAY_ONE).astype(np.float32))
+    return mantissas / DECAY_ONE
 
 
 def scan(
@@ -130,7 +148,14 @@ def scan(
         te = held(te, layer.te_form.hold)
     # A convolution's pixels share the rows of their channel.
     te, bias = (rows.repeat_interleave(layer.positions, 0) for rows in (te, tensors.bias))
-    return _IntegerScan.apply(sums, tensors.weight_rec, bias, te.t(), layer, tensors.width, runs)
+    decays = [
+        each.repeat_interleave(layer.positions)
+        if isinstance(each, torch.Tensor) and each.requires_grad
+        else None
+        for each in (tensors.alpha, tensors.beta)
+    ]
+    given = (sums, tensors.weight_rec, bias, te.t(), *decays)
+    return _IntegerScan.apply(*given, layer, tensors.width, runs)
 
 
 def _sums(

@@ -39,8 +39,8 @@ from training.support.uncompiled import uncompiled
 class QuantizedNetwork(nn.Module):
     """A network whose forward pass computes what its export will; see :func:`quantize`.
 
-    ``net`` holds the float parameters, which an optimiser trains; ``formats`` the formats of the
-    integers and the decays, thresholds and delays, which stay as they were chosen.
+    ``net`` holds the float parameters, which an optimiser trains, learnt decays among them;
+    ``formats`` the formats of the integers, thresholds and delays, which stay as they were chosen.
     """
 
     def __init__(
@@ -143,11 +143,10 @@ def _tensor(values: np.ndarray) -> torch.Tensor:
 
 
 def _same_dynamics(new: Any, form: Any) -> Any:
-    """A layer with the decays and the threshold of its format: training leaves them alone."""
+    """A layer with the threshold of its format: training leaves it alone."""
     if not isinstance(form, CelifLayer):
         return new
-    names = ("alpha_mant", "beta_mant", "theta0_int")
-    return replace(new, **{name: getattr(form, name) for name in names})
+    return replace(new, theta0_int=form.theta0_int)
 
 
 def build(net: dict[str, Any], formats: str) -> QuantizedNetwork:

@@ -86,7 +86,9 @@ class NetworkSource:
             own = net.recurrent_layer(i)
             bias = layer.bias if own is None else layer.bias + own.bias
             feedback = None if own is None else own.weight
-            yield LayerTensors(layer.weight, bias, net.te_table, scale, net.config.width, feedback)
+            own_params = net.neuron_params(i)
+            given = (layer.weight, bias, net.te_table, scale, net.config.width, feedback)
+            yield LayerTensors(*given, own_params.alpha, own_params.beta)
             scale = 1.0
 
 
@@ -122,7 +124,8 @@ class BlockLayers(nn.Sequential):
                 continue
             layer = next(layers)
             if isinstance(module.neuron, Neuron):
-                yield _block_tensors(module, scale)
+                found = _block_tensors(module, scale)
+                yield found._replace(alpha=module.neuron.alpha, beta=module.neuron.beta)
             else:
                 yield _runner(module, shape, scale, 2.0**layer.output_exp)
             scale, shape = 2.0**-layer.output_exp, layer.output_shape
@@ -178,9 +181,8 @@ class ModuleLayers(nn.Module):
         assert self._chain is not None
         scale = formats.encoding.scale
         for layer in self._chain.layers:
-            yield LayerTensors(
-                layer.weight, layer.bias, layer.te, scale, layer.width, layer.weight_rec
-            )
+            given = (layer.weight, layer.bias, layer.te, scale, layer.width, layer.weight_rec)
+            yield LayerTensors(*given, *layer.params[:2])
             scale = 1.0
 
     def classifier(self) -> Classifier | None:

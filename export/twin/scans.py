@@ -135,8 +135,9 @@ def arriving_sums(layer: Layer, inputs: np.ndarray, input_max: int) -> np.ndarra
 
 @compiled.kernel()
 def _scan_celif(  # type: ignore[no-untyped-def]
-    acc, own, own_down, te, p, te_shift, shift, bias, keep, spikes, v, theta, saturated
+    acc, own, own_down, te, p, decays, te_shift, shift, bias, keep, spikes, v, theta, saturated
 ):
+    """``decays`` (2, neuron) has α and β of every neuron, or is None: then those of ``p`` count."""
     batch, steps, neurons = acc.shape
     for b in _prange(batch):
         now_theta = np.full(neurons, p.theta0_int, np.int64)
@@ -149,9 +150,10 @@ def _scan_celif(  # type: ignore[no-untyped-def]
                 feed_back(own, now_s, fed_back)
                 fed_back >>= own_down
             for n in range(neurons):
-                registers = IntParams(
-                    p.alpha_mant, p.beta_mant, p.theta0_int, te_shift[n], shift[n], bias[n]
-                )
+                alpha, beta = p.alpha_mant, p.beta_mant
+                if decays is not None:
+                    alpha, beta = decays[0, n], decays[1, n]
+                registers = IntParams(alpha, beta, p.theta0_int, te_shift[n], shift[n], bias[n])
                 new = _celif_step(
                     np.int64(acc[b, t, n]) + fed_back[n],
                     te[t, n],
@@ -178,9 +180,13 @@ def _run_celif(
     te = np.ascontiguousarray(layer.per_neuron(layer.te)[:, : acc.shape[1]].T.astype(np.int64))
     # What differs between neurons goes to the kernel as arrays, separately from the registers.
     each = (np.ascontiguousarray(a) for a in (p.te_exp, p.shift, p.bias))
-    zero = np.int64(0)
+    zero, decays = np.int64(0), None
+    if layer.own_decays:  # both as arrays, so that numba compiles one version for them
+        both = [np.broadcast_to(a, layer.neurons) for a in (p.alpha_mant, p.beta_mant)]
+        decays = np.stack(both).astype(np.int64)
+        p = p._replace(alpha_mant=0, beta_mant=0)
     p = p._replace(te_exp=zero, shift=zero, bias=zero)
-    _scan_celif(acc, *own, te, p, *each, out.kept, out.spikes, out.v, out.theta, ends)
+    _scan_celif(acc, *own, te, p, decays, *each, out.kept, out.spikes, out.v, out.theta, ends)
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from export import FixedNetwork, loihi2
 from export.fit import microcode, programs, published
 from export.fit.microcode import Program
@@ -32,6 +34,11 @@ def _template(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
+def _shown(value: Any) -> Any:
+    """A register, or the range of one that every neuron has for itself."""
+    return f"{value.min()}..{value.max()}" if np.ndim(value) else value
+
+
 def _registers(net: FixedNetwork) -> str:
     lines = [
         "## The given network\n",
@@ -45,7 +52,7 @@ def _registers(net: FixedNetwork) -> str:
         values.append(int(layer.output_delay.max()))
         if isinstance(layer, CelifLayer):
             form = layer.te_form
-            values += [getattr(layer, name) for name in _REGISTERS]
+            values += [_shown(getattr(layer, name)) for name in _REGISTERS]
             values.append(form.encoding + (f", held {form.hold}" if form.hold > 1 else ""))
         values += [""] * (len(_COLUMNS) - len(values))
         lines.append("| " + " | ".join(map(str, values)) + " |")
@@ -146,6 +153,8 @@ def listings(net: FixedNetwork) -> str:
         _table(programs.celif_step()),
         "Before k = 0 of every sample (`phase` only where TE is a generated cosine):\n",
         _table(programs.celif_begin("cosine")),
+        "Where neurons have decays of their own, these come before the first instruction:\n",
+        _table(programs.fetch_decays(("alpha_mant", "beta_mant"))),
         "## TE, packed\n\nIn place of the first instruction:\n",
         _table(programs.fetch_te("packed")),
         "## TE, a generated cosine\n\nIn its place, too; here with 2^8 mantissas:\n",

@@ -153,4 +153,12 @@ def extremes() -> list[KitCase]:
             weight_exp=np.array([FRACTION_BITS, FRACTION_BITS - 1, FRACTION_BITS - 3]),
             te_exp=np.array([2, 4, 6]),
         ),
+        one_layer(
+            "decays-of-each-neuron",
+            "α and β for every neuron: none, a slow one, and the largest.",
+            [[30, 90, 50, -20, 130, 10, 60, 0]] * 3,
+            [[4, -4, 8, -8, 16, -16, 32, -32]] * 3,
+            alpha_mant=np.array([0, 3500, most]),
+            beta_mant=np.array([most, 0, 2048]),
+        ),
     ]

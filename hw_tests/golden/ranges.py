@@ -34,7 +34,8 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
     if isinstance(layer, CelifLayer):
         memory = {"theta": _STATE, "v": _STATE, "s": _SPIKE, "bias_mant": _ends(layer.bias_mant)}
         for name in ("alpha_mant", "beta_mant", "theta0_int", "te_exp", "shift", "bias_exp"):
-            constants[name] = _ends(getattr(layer, name))
+            own = memory if name in layer.own_decays else constants
+            own[name] = _ends(getattr(layer, name))
         constants["te_mask"] = _ends((1 << np.asarray(layer.te_exp, np.int64)) - 1)
         constants["column"] = (0, (net.steps - 1) // layer.te_form.hold)
         if isinstance(layer.te_form, CosineTable):
@@ -47,7 +48,8 @@ def needed_bits(net: FixedNetwork, i: int) -> list[int]:
         registers = dict.fromkeys(layer.registers.values(), _STATE)
         memory = {**registers, "s": _SPIKE, "bias_mant": _ends(layer.bias_mant)}
         for name in (*layer.constants, "shift", "bias_exp"):
-            constants[name] = _ends(getattr(layer, name))
+            own = memory if name in layer.own_decays else constants
+            own[name] = _ends(getattr(layer, name))
     elif isinstance(layer, CubaLayer):
         # Lava's wrap takes off one turn at most, so U may leave the register; the sum bounds it.
         reach = loihi2.STATE_MAX + 1 + (max(map(abs, constants["acc"])) << loihi2.CURRENT_SHIFT)

@@ -63,6 +63,7 @@ CASES = (
     Case("2-bits", (15, 8), 40, options={"te_bits": 2, "weight_bits": 2}),
     Case("mixed-bits", (15, 8), 40, options={"te_bits": 16, "weight_bits": (4, 6, 5)}),
     Case("per-channel", (15, 8), 40, options={"per_channel": True}),
+    Case("decays-per-neuron", (15, 8), 40, options={"own_decays": True, "per_channel": True}),
     Case("packed-te", (15, 8), 41, options={"te_bits": 4, "te_form": "packed"}),
     Case(
         "packed-held-te",

@@ -90,6 +90,15 @@ _MIXED = (
         {"bits": 3, "signed": True, "shape": (3, 1, 1)},
     ),
     Kind(
+        "decays-of-channels",
+        (
+            LayerSpec(4, kernel=(2, 2), own_decays=True),
+            LayerSpec(6, recurrent=True, own_decays=True, delay=2),
+            LayerSpec(5, own_decays=True, shift=True),
+        ),
+        {"shape": IMAGE, "bits": 2},
+    ),
+    Kind(
         "cuba-late",
         (
             LayerSpec(6, CUBA, shift=True),
@@ -153,6 +162,14 @@ def _leaky(neuron: str) -> tuple[Kind, ...]:
                 LayerSpec(6, neuron),
             ),
             {"shape": IMAGE, "bits": 2, "signed": True},
+        ),
+        Kind(
+            f"{name}-own-decays",
+            (
+                LayerSpec(4, neuron, kernel=(2, 2), own_decays=True),
+                LayerSpec(6, neuron, recurrent=True, own_decays=True),
+            ),
+            {"shape": IMAGE, "bits": 3},
         ),
     )
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from export import loihi2
+from export.model.lif import DECAY, LeakyLayer
 from export.model.network import CelifLayer, Encoding, FixedNetwork, ReadoutLayer
 from export.model.te import PHASE_ONE, CosineTable, Form, Table
 from training.slayer.mantissa import mantissa_max
+
+L = TypeVar("L", bound=LeakyLayer)
 
 
 def random_network(
@@ -27,14 +31,15 @@ def random_network(
     te_form: str = "table",
     te_hold: int = 1,
     per_channel: bool = False,
+    own_decays: bool = False,
     delay_shift: bool = False,
     saturating: bool = False,
 ) -> FixedNetwork:
     """A CE-LIF network with integers over their whole range, scaled so that its layers fire.
 
     ``weight_bits`` are those of every layer, or one number for each and one for the readout. With
-    ``per_channel``, exponents of weights and TE differ from neuron to neuron; with ``saturating``
-    the current alone passes the end of the 24-bit registers.
+    ``per_channel``, exponents of weights and TE differ from neuron to neuron, with ``own_decays``
+    α and β; with ``saturating`` the current alone passes the end of the 24-bit registers.
     """
     each = (weight_bits,) * (len(widths) + 1) if isinstance(weight_bits, int) else weight_bits
     table, form = random_te(rng, max(widths), steps, te_bits, te_form, te_hold)
@@ -81,7 +86,23 @@ def random_network(
         bias=rng.integers(-1000, 1000, classes),
     )
     encoding = Encoding(channels, 1 / ((1 << bits) - 1), bits, signed=False)
+    if own_decays:
+        layers = [with_own_decays(rng, layer) for layer in layers]
     return FixedNetwork(tuple(layers), readout, steps, int(delay_shift), encoding, {})
+
+
+def with_own_decays(rng: np.random.Generator, layer: L) -> L:
+    """The same layer with decays over their whole range, one for each output channel.
+
+    Most are those of neurons that fire; the first two rows have the smallest and the largest.
+    """
+    drawn: dict[str, Any] = {}
+    for field, (_, rounding) in layer.constants.items():
+        if rounding == DECAY:
+            low = 3000 if field == "beta_mant" else 1024
+            drawn[field] = rng.integers(low, loihi2.DECAY_ONE, layer.rows)
+            drawn[field][:2] = (0, loihi2.DECAY_ONE - 1)[: layer.rows]
+    return replace(layer, **drawn)
 
 
 def random_te(

@@ -23,6 +23,7 @@ from export.model.network import (
     SpikingLayer,
     needed_gap,
 )
+from hw_tests.networks.random_nets import with_own_decays
 from training.slayer.mantissa import EXPONENT_MAX
 
 
@@ -33,7 +34,7 @@ class LayerSpec:
     With ``kernel``, a convolution whose :class:`export.model.geometry.Geometry` has the
     ``options``; a
     kernel of ``(1, 1)`` in as many groups as channels has one input for each neuron. ``delay`` is
-    the longest axonal delay.
+    the longest axonal delay. With ``own_decays``, every row has its own.
     """
 
     rows: int
@@ -43,6 +44,7 @@ class LayerSpec:
     recurrent: bool = False
     shift: bool = False
     delay: int = 0
+    own_decays: bool = False
 
 
 def random_stack(
@@ -68,6 +70,8 @@ def random_stack(
             unit = max(unit, int(np.log2(max(size, 1))))
         common |= {"name": f"layer {i}", "lag": lag, "input_exp": unit}
         layer = _draw(part.neuron, rng, common, size, steps, te_bits)
+        if part.own_decays and isinstance(layer, LeakyLayer):
+            layer = with_own_decays(rng, layer)
         layers.append(layer)
         input_shape, lag, unit = layer.output_shape, lag + 1 - layer.delay_shift, layer.output_exp
         size = 0.5 if layer.output_range == (0, 1) else 2.0**layer.output_exp / 4

@@ -18,6 +18,8 @@ from hw_tests.oracle.arithmetic import (
     Traces,
     Vector,
     arriving,
+    for_each,
+    plain,
     rz,
     saturate,
 )
@@ -30,8 +32,8 @@ def run(
     weight_rec: Matrix | None = None,
     sum_down: int = 0,
     own_up: int = 0,
-    alpha_mant: int,
-    beta_mant: int,
+    alpha_mant: int | Vector,
+    beta_mant: int | Vector,
     theta0_int: int,
     gamma_int: int,
     shift: Vector,
@@ -43,14 +45,15 @@ def run(
     `gamma_int` is what a spike adds to the threshold.
     """
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "theta", "s")}
+    alpha, beta = for_each(alpha_mant, len(weight)), for_each(beta_mant, len(weight))
     v, s, theta = [0] * len(weight), [0] * len(weight), [theta0_int] * len(weight)
     for k in range(len(inputs[0])):
         for n, acc in enumerate(arriving(weight, inputs, k, weight_rec, s[:], sum_down, own_up)):
-            raised = rz(beta_mant * (theta[n] - theta0_int), DECAY_BITS)
+            raised = rz(beta[n] * (theta[n] - theta0_int), DECAY_BITS)
             if s[n]:
                 raised += gamma_int
             theta[n] = saturate(raised + theta0_int)
-            kept = 0 if s[n] else rz(alpha_mant * v[n], DECAY_BITS)
+            kept = 0 if s[n] else rz(alpha[n] * v[n], DECAY_BITS)
             v[n] = saturate(kept + (acc << shift[n]) + (bias_mant[n] << bias_exp))
             s[n] = int(v[n] >= theta[n])
             for name, value in (("v", v[n]), ("theta", theta[n]), ("s", s[n])):
@@ -61,8 +64,8 @@ def run(
 def arguments(layer: Any) -> dict[str, Any]:
     """Return what `run` needs of a layer; lists have one entry per output channel."""
     return {
-        "alpha_mant": layer.alpha_mant,
-        "beta_mant": layer.beta_mant,
+        "alpha_mant": plain(layer.alpha_mant),
+        "beta_mant": plain(layer.beta_mant),
         "theta0_int": layer.theta0_int,
         "gamma_int": layer.gamma_int,
         "shift": layer.shift.tolist(),

@@ -4,6 +4,7 @@ Python's integers never overflow, so every limit of the hardware is an explicit 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 Vector = Sequence[int]
 Matrix = Sequence[Sequence[int]]
@@ -21,6 +22,16 @@ def rz(x: int, n: int) -> int:
 def saturate(x: int) -> int:
     """Limit `x` to ±(2²³−1)."""
     return max(-STATE_MAX, min(STATE_MAX, x))
+
+
+def for_each(value: int | Vector, neurons: int) -> Vector:
+    """What each of `neurons` has, of one number for all or one for each."""
+    return [value] * neurons if isinstance(value, int) else value
+
+
+def plain(value: Any) -> int | list[int]:
+    """A number, or an array of them as a list."""
+    return value if isinstance(value, int) else value.tolist()
 
 
 def accumulate(row: Vector, inputs: Matrix, step: int) -> int:

@@ -19,6 +19,8 @@ from hw_tests.oracle.arithmetic import (
     Traces,
     Vector,
     arriving,
+    for_each,
+    plain,
     rz,
     saturate,
 )
@@ -32,8 +34,8 @@ def celif_layer(
     weight_rec: Matrix | None = None,
     sum_down: int = 0,
     own_up: int = 0,
-    alpha_mant: int,
-    beta_mant: int,
+    alpha_mant: int | Vector,
+    beta_mant: int | Vector,
     theta0_int: int,
     te_exp: int | Vector,
     shift: int | Vector,
@@ -52,8 +54,8 @@ def celif_layer(
         Weight mantissas of a recurrent layer.
     sum_down, own_up : int
         Right shift of both sums; left shift, before it, of that of the layer's own spikes.
-    alpha_mant, beta_mant : int
-        Decays of V and of Θ−Θ0, in 1/4096.
+    alpha_mant, beta_mant : int or [neuron]
+        Decays of V and of Θ−Θ0, in 1/4096; one for all neurons, or one each.
     theta0_int : int
         Resting threshold Θ0.
     te_exp, shift : int or [neuron]
@@ -68,16 +70,16 @@ def celif_layer(
     """
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "theta", "s")}
     neurons = range(len(weight))
-    te_down = [te_exp] * len(weight) if isinstance(te_exp, int) else te_exp
-    sum_up = [shift] * len(weight) if isinstance(shift, int) else shift
+    te_down, sum_up = for_each(te_exp, len(weight)), for_each(shift, len(weight))
+    alpha, beta = for_each(alpha_mant, len(weight)), for_each(beta_mant, len(weight))
     bias = [mantissa << bias_exp for mantissa in bias_mant]
     v, s, theta = [0 for _ in neurons], [0 for _ in neurons], [theta0_int for _ in neurons]
     for k in range(len(inputs[0])):
         for n, acc in enumerate(arriving(weight, inputs, k, weight_rec, s[:], sum_down, own_up)):
             # Θ goes first because it needs the V of the previous step, not yet reset.
-            adaptation = rz(beta_mant * (theta[n] - theta0_int), DECAY_BITS)
+            adaptation = rz(beta[n] * (theta[n] - theta0_int), DECAY_BITS)
             theta[n] = saturate(adaptation + rz(te[n][k] * v[n], te_down[n]) + theta0_int)
-            kept = rz(alpha_mant * v[n], DECAY_BITS) * (1 - s[n])
+            kept = rz(alpha[n] * v[n], DECAY_BITS) * (1 - s[n])
             v[n] = saturate(kept + (acc << sum_up[n]) + bias[n])
             s[n] = int(v[n] >= theta[n])
             for name, value in (("v", v[n]), ("theta", theta[n]), ("s", s[n])):
@@ -119,8 +121,8 @@ def arguments(layer: Any) -> dict[str, Any]:
         "te_exp": layer.te_shift.tolist(),
         "shift": layer.shift.tolist(),
         "bias_mant": layer.bias_mant.tolist(),
-        "alpha_mant": layer.alpha_mant,
-        "beta_mant": layer.beta_mant,
+        "alpha_mant": plain(layer.alpha_mant),
+        "beta_mant": plain(layer.beta_mant),
         "theta0_int": layer.theta0_int,
         "bias_exp": layer.bias_exp,
     }

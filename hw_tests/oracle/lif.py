@@ -16,6 +16,8 @@ from hw_tests.oracle.arithmetic import (
     Traces,
     Vector,
     arriving,
+    for_each,
+    plain,
     rz,
     saturate,
 )
@@ -28,7 +30,7 @@ def run(
     weight_rec: Matrix | None = None,
     sum_down: int = 0,
     own_up: int = 0,
-    alpha_mant: int,
+    alpha_mant: int | Vector,
     theta0_int: int,
     shift: Vector,
     bias_mant: Vector,
@@ -36,10 +38,11 @@ def run(
 ) -> Traces:
     """Run a LIF layer over one sample; arguments as in `hw_tests.oracle.celif.celif_layer`."""
     traces: Traces = {name: [[] for _ in weight] for name in ("v", "s")}
+    alpha = for_each(alpha_mant, len(weight))
     v, s = [0] * len(weight), [0] * len(weight)
     for k in range(len(inputs[0])):
         for n, acc in enumerate(arriving(weight, inputs, k, weight_rec, s[:], sum_down, own_up)):
-            kept = 0 if s[n] else rz(alpha_mant * v[n], DECAY_BITS)
+            kept = 0 if s[n] else rz(alpha[n] * v[n], DECAY_BITS)
             v[n] = saturate(kept + (acc << shift[n]) + (bias_mant[n] << bias_exp))
             s[n] = int(v[n] >= theta0_int)
             traces["v"][n].append(v[n])
@@ -50,7 +53,7 @@ def run(
 def arguments(layer: Any) -> dict[str, Any]:
     """Return what `run` needs of a layer; lists have one entry per output channel."""
     return {
-        "alpha_mant": layer.alpha_mant,
+        "alpha_mant": plain(layer.alpha_mant),
         "theta0_int": layer.theta0_int,
         "shift": layer.shift.tolist(),
         "bias_mant": layer.bias_mant.tolist(),

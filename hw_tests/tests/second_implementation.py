@@ -100,10 +100,10 @@ class Neuron:
     def celif(self, total: int, k: int) -> int:
         p, row = self.layer, self.row
         rest = p["theta0_int"]
-        memory = towards_zero(p["beta_mant"] * (self.theta - rest), 12)
+        memory = towards_zero(of_row(p["beta_mant"], row) * (self.theta - rest), 12)
         context = towards_zero(te_of(p["te_form"], row, k) * self.v, of_row(p["te_exp"], row))
         self.theta = clip(memory + context + rest)
-        kept = 0 if self.s else towards_zero(p["alpha_mant"] * self.v, 12)
+        kept = 0 if self.s else towards_zero(of_row(p["alpha_mant"], row) * self.v, 12)
         shift = (
             p["fraction_bits"] - of_row(p["weight_exp"], row) - p["input_exp"] + sum_right_shift(p)
         )
@@ -114,7 +114,7 @@ class Neuron:
 
     def lif(self, total: int, k: int) -> int:
         p, row = self.layer, self.row
-        kept = 0 if self.s else towards_zero(p["alpha_mant"] * self.v, 12)
+        kept = 0 if self.s else towards_zero(of_row(p["alpha_mant"], row) * self.v, 12)
         bias = p["bias_mant"][row] * 2 ** p["bias_exp"]
         self.v = clip(kept + total * 2 ** p["shift"][row] + bias)
         self.s = 1 if self.v >= p["theta0_int"] else 0
@@ -123,7 +123,8 @@ class Neuron:
     def alif(self, total: int, k: int) -> int:
         p, rest = self.layer, self.layer["theta0_int"]
         raised = p["gamma_int"] if self.s else 0
-        self.theta = clip(towards_zero(p["beta_mant"] * (self.theta - rest), 12) + raised + rest)
+        memory = towards_zero(of_row(p["beta_mant"], self.row) * (self.theta - rest), 12)
+        self.theta = clip(memory + raised + rest)
         self.lif(total, k)
         self.s = 1 if self.v >= self.theta else 0
         return self.s

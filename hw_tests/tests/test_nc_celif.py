@@ -75,16 +75,17 @@ def test_nc_celif_allocates_the_registers_of_its_layer(form: str, ucode: str) ->
     assert asked.nodes["ax_out"].fields == {"num_message_bits": 0}
 
 
-def test_what_each_neuron_has_for_itself_is_state(ucode: str) -> None:
+@pytest.mark.parametrize("name", ["te_exp", "alpha_mant", "beta_mant"])
+def test_what_each_neuron_has_for_itself_is_state(ucode: str, name: str) -> None:
     net = next(
         case.net
         for case in CASES.values()
-        if isinstance(case.net.layers[0], CelifLayer) and np.ndim(case.net.layers[0].te_exp)
+        if isinstance(case.net.layers[0], CelifLayer) and np.ndim(getattr(case.net.layers[0], name))
     )
     layer = net.layers[0]
     asked = walk(nc_celif(ucode), process_of(net))
-    np.testing.assert_array_equal(asked.nodes["neurons"].fields["te_exp"], layer.te_exp)
-    assert "te_exp" not in asked.nodes["neurons_cfg"].fields
+    np.testing.assert_array_equal(asked.nodes["neurons"].fields[name], getattr(layer, name))
+    assert name not in asked.nodes["neurons_cfg"].fields
 
 
 def test_a_run_walks_nc_celif_and_names_the_microcode_if_it_is_missing(

@@ -14,7 +14,7 @@ Backward, with the adjoint of :mod:`training.kernels.scans`::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,33 +39,54 @@ def feed_back(weight: Any, spikes: Any, out: Any) -> None:
     add_rows(weight, active, count, out)
 
 
+class Gradients(NamedTuple):
+    """Gradients of a layer's current, bias and TE; of its decays and feedback, if asked for."""
+
+    current: torch.Tensor
+    bias: torch.Tensor
+    te: torch.Tensor
+    alpha: torch.Tensor | None
+    beta: torch.Tensor | None
+    weight: torch.Tensor | None
+
+
 def gradients(
     grad: torch.Tensor,
-    weight: torch.Tensor,
+    weight: torch.Tensor | None,
     te: torch.Tensor,
     v: torch.Tensor,
     flags: torch.Tensor,
-    spikes: torch.Tensor,
+    spikes: torch.Tensor | None,
     p: Params,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return gradients of current, recurrent weight (to, from), bias and TE from the spikes' one.
+    theta: torch.Tensor | None = None,
+) -> Gradients:
+    """Return the gradients of a layer from that of its spikes.
 
     Memory is (batch, time, neuron), and ``flags`` are those of
-    :func:`training.kernels.fused.gradients`.
+    :func:`training.kernels.fused.gradients`. ``weight`` (to, from) and ``spikes`` are a recurrent
+    layer's. The decays may differ between neurons; their gradients need ``theta``, Θ at every step.
     """
-    neuron, context = adaptive.neurons_in("v*te", te.t(), *(float(value) for value in p))
+    alpha, beta = (value if isinstance(value, torch.Tensor) else float(value) for value in p[:2])
+    neuron, context = adaptive.neurons_in("v*te", te.t(), alpha, beta, float(p.theta0))
     now = grad.transpose(0, 1).contiguous()[None]
-    by_time = [x.transpose(0, 1).contiguous()[None] for x in (v, flags)]
-    saved = Saved(by_time[0], by_time[1], None)
+    by_time = [
+        None if x is None else x.transpose(0, 1).contiguous()[None] for x in (v, flags, theta)
+    ]
+    saved = Saved(*by_time)  # type: ignore[arg-type]
     new, neurons = v.new_zeros, te.shape[1]
-    sums = Sums(new((1, neurons)), new((1, *te.shape)), [None] * 4, new((1, neurons)))
-    layers = Layers(te.contiguous(), [tuple(neuron)], [(False,) * 4])
+    wanted = (theta is not None,) * 2 + (False,) * 2
+    values = [new((1, neurons)) if each else None for each in wanted]
+    sums = Sums(new((1, neurons)), new((1, *te.shape)), values, new((1, neurons)))
+    layers = Layers(te.contiguous(), [tuple(neuron)], [wanted])
     run = AdaptiveScan(context, 0.0).backward(layers, 0, now, saved, sums)
     feed_back_in_time(run, now, weight)
     grad_x = now[0].transpose(0, 1)
-    grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
+    grad_weight = None
+    if spikes is not None:
+        grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
     assert sums.te is not None
-    return grad_x, grad_weight, sums.bias[0], sums.te[0]
+    of_decays = (None if each is None else each[0] for each in values[:2])
+    return Gradients(grad_x, sums.bias[0], sums.te[0], *of_decays, grad_weight)  # type: ignore[call-arg]
 
 
 def fused(

@@ -209,7 +209,8 @@ def test_card_has_the_figures_of_both_files(run_folder: Path, end_of: Any) -> No
 
 
 def test_card_tells_every_option_of_the_network(tmp_path: Path) -> None:
-    options = ("--te", "cosine", "--beta", 0.9, "--tied-dropout", "--recurrent", "--seed", 3)
+    options = ("--te", "cosine", "--beta", 0.9, "--learn-alpha", "--learn-beta", "--tied-dropout")
+    options += ("--recurrent", "--seed", 3)
     first = answer("train", "--out", tmp_path / "first", *SMALL, "--batch", 400)
     with_all = ("--hidden", "6,5", *options, "--batch", 400, "--epochs", 1)
     said = answer("train", "--out", tmp_path / "run", *with_all)
@@ -218,7 +219,8 @@ def test_card_tells_every_option_of_the_network(tmp_path: Path) -> None:
     for result, words in (
         (
             said,
-            "--batch 400 --seed 3 --hidden 6,5 --beta 0.9 --te cosine --tied-dropout --recurrent",
+            "--batch 400 --seed 3 --hidden 6,5 --beta 0.9 --te cosine --learn-alpha --learn-beta "
+            "--tied-dropout --recurrent",
         ),
         (started, f"from the weights of {first['checkpoint']} (SHA-256 "),
     ):

@@ -59,11 +59,15 @@ def test_convolution_pooling_and_flattening(rng, tmp_path: Path):
     assert [layer.kind for layer in read_netx(tmp_path / "net.net").layers] == ["LIF", "LIF"]
 
 
+@pytest.mark.parametrize("own_decays", [False, True], ids=["one-decay", "own-decays"])
 @pytest.mark.parametrize("recurrent", [False, True], ids=["plain", "recurrent"])
 @pytest.mark.parametrize("neuron", ["celif", "lif"])
-def test_export_survives_the_way_through_nir(x, tmp_path: Path, neuron, recurrent):
+def test_export_survives_the_way_through_nir(x, tmp_path: Path, neuron, recurrent, own_decays):
     torch.manual_seed(0)
-    net = Network(5, (8, 6), 3, STEPS, neuron=neuron, recurrent=recurrent)
+    decays = {"alpha": [np.linspace(0.1, 0.9, 8), 0.3]} if own_decays else {}
+    if own_decays and neuron == "celif":
+        decays["beta"] = [0.9, np.linspace(0.5, 0.99, 6)]
+    net = Network(5, (8, 6), 3, STEPS, neuron=neuron, recurrent=recurrent, **decays)
     with torch.no_grad():
         for layer in net.layers:
             layer.weight *= 3
@@ -82,6 +86,8 @@ def test_export_survives_the_way_through_nir(x, tmp_path: Path, neuron, recurren
 
     to_netx(Mean(), tmp_path / "again.net", calibration=x)
     second = read_netx(tmp_path / "again.net")
+    for before, after in zip(first.layers, second.layers, strict=True):
+        np.testing.assert_array_equal(before.alpha_mant, after.alpha_mant)
     found, expected = (
         simulate(fixed, x.numpy()).logits * 2.0**-fixed.readout.weight_exp
         for fixed in (second, first)
@@ -94,7 +100,10 @@ def test_export_survives_the_way_through_nir(x, tmp_path: Path, neuron, recurren
 REFUSED = {
     "reset": (lambda: lif(4, v_reset=np.full(4, 0.1)), "NIR node n1: expected v_reset = 0"),
     "time-constants": (
-        lambda: lif(4, tau=np.linspace(2e-3, 4e-3, 4)),
+        lambda: nir.LIF(
+            tau=np.linspace(2e-3, 4e-3, 4).reshape(1, 2, 2),
+            **{name: np.ones((1, 2, 2)) for name in ("r", "v_leak", "v_threshold")},
+        ),
         "NIR node n1: expected one tau for all neurons, got 4 values",
     ),
     "short": (lambda: lif(4, tau=np.full(4, 1e-4)), r"expected tau of at least dt = 0\.001"),

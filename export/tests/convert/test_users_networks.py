@@ -152,8 +152,58 @@ class NeuronOnly(nn.Module):
 
 
 class PerNeuronAlpha(Functional):
+    """Decays of every neuron, one of them a parameter of the user's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decay = nn.Parameter(torch.linspace(-2, 2, WIDTH))
+
     def forward(self, x):
-        alpha = torch.linspace(0.2, 0.8, WIDTH)
+        beta = torch.linspace(0.5, 0.99, WIDTH)
+        return functional.celif(self.w @ x, self.te, torch.sigmoid(self.decay), beta).mean(-1)
+
+
+class LearntDecays(Base):
+    """The module's own decays, residual: layers with different decays meet in one of the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.b.neurons = CELIF(WIDTH, STEPS, alpha=0.7, learn_alpha=True, learn_beta=True)
+        with torch.no_grad():
+            for p in self.b.neurons.decays.parameters():
+                p.add_(torch.linspace(-2, 1, WIDTH))
+
+    def forward(self, x):
+        h = self.a(x)
+        return self.readout((self.b(h) + h).mean(-1))
+
+
+class SideBySide(Base):
+    """Two branches of neurons with different decays, which become one layer of the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.c = Synapses(INPUTS, WIDTH)
+        self.c.neurons = CELIF(WIDTH, STEPS, alpha=0.9, beta=0.8)
+
+    def forward(self, x):
+        return self.readout(self.b(self.a(x) + self.c(x)).mean(-1))
+
+
+class NoDecay(PerNeuronAlpha):
+    def forward(self, x):
+        alpha = torch.where(torch.arange(WIDTH) == 3, 0.9999, 0.5)
+        return functional.celif(self.w @ x, self.te, alpha).mean(-1)
+
+
+class AlphaInTime(Functional):
+    def forward(self, x):
+        return functional.celif(self.w @ x, self.te, torch.rand(WIDTH, STEPS)).mean(-1)
+
+
+class AlphaOfInput(Functional):
+    def forward(self, x):
+        alpha = x.mean((0, 1, 2)).expand(WIDTH)
         return functional.celif(self.w @ x, self.te, alpha).mean(-1)
 
 
@@ -196,6 +246,9 @@ EXPORTED: dict[str, Callable[[], nn.Module]] = {
     "dropout": Dropped,
     "neuron-only": NeuronOnly,
     "images": Images,
+    "per-neuron-alpha": PerNeuronAlpha,
+    "learnt-decays": LearntDecays,
+    "side-by-side": SideBySide,
 }
 
 
@@ -233,9 +286,14 @@ def test_export_computes_what_the_forward_pass_does(build, tmp_path: Path):
     ("build", "message"),
     [
         (
-            PerNeuronAlpha,
-            r"layer 0 alpha: expected one number, which a file can express, got a value per neuron",
+            NoDecay,
+            r"layer 0 alpha: expected 0 up to 0\.99988, got 0\.999\d* among them",
         ),
+        (
+            AlphaInTime,
+            r"alpha: expected a number or 10 values, one per neuron, got shape \(10, 20\)",
+        ),
+        (AlphaOfInput, r"expected a weighted sum of spikes, got .*mean in AlphaOfInput"),
         (
             TwoInputs,
             r"network forward: expected one input, as a file has, got TwoInputs\.forward\(x, y\); "

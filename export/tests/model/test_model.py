@@ -37,6 +37,18 @@ def test_readouts_worst_case_is_the_largest_sum_there_can_be(network):
 # A field of layer 0 (CELIF), a value just outside its range, and what is said.
 CELIF = {
     "alpha": ({"alpha_mant": 4096}, r"layer 0 alpha_mant: expected 0\.\.4095, got 4096"),
+    "alphas": (
+        {"alpha_mant": np.array([0, 4096, 1])},
+        r"layer 0 alpha_mant: expected 0\.\.4095, got 0\.\.4096",
+    ),
+    "alphas-length": (
+        {"alpha_mant": np.array([1, 2])},
+        "layer 0 alpha_mant: expected 3 values, one per neuron, got 2",
+    ),
+    "alphas-in-time": (
+        {"beta_mant": np.zeros((3, 4), int)},
+        r"beta_mant: expected .* 1 axes, got shape \(3, 4\)",
+    ),
     "beta": ({"beta_mant": -1}, r"layer 0 beta_mant: expected 0\.\.4095, got -1"),
     "theta0": ({"theta0_int": -(1 << 23)}, r"theta0_int: expected -8388607\.\.8388607, got"),
     "fraction": ({"fraction_bits": 17}, r"fraction_bits: expected 0\.\.16, got 17"),

@@ -204,6 +204,17 @@ VALUES = {
     "te-bits": ("/layer/0/neuron/teBits", 17, "/layer/0/neuron/teBits", "2..16", "17"),
     "alpha": ("/layer/0/neuron/alphaMant", 4096, "/layer/0/neuron/alphaMant", "0..4095", "4096"),
     "beta": ("/layer/0/neuron/betaMant", -1, "/layer/0/neuron/betaMant", "0..4095", "-1"),
+    "alphas": ("/layer/0/neuron/alphaMant", [1, 2], "/layer/0/neuron/alphaMant", "3 values", "2"),
+    "alphas-range": (
+        "/layer/0/neuron/alphaMant", [1, 2, 4096], "/layer/0/neuron/alphaMant", "0..4095",
+        "1..4096",
+    ),
+    "betas-in-time": (
+        "/layer/0/neuron/betaMant", [[1, 2]] * 3, "/layer/0/neuron/betaMant", "1 axes", "(3, 2)",
+    ),
+    "theta0s": (
+        "/layer/0/neuron/vThMant", [1, 2, 3], "/layer/0/neuron/vThMant", "one value", "(3,)",
+    ),
     "theta0": ("/layer/0/neuron/vThMant", 1 << 23, "/layer/0/neuron/vThMant", "8388607", "8388608"),
     "fraction": ("/layer/0/neuron/fractionBits", 17, "/layer/0/neuron/fractionBits", "0..16", "17"),
     "weight-exp": ("/layer/0/neuron/wgtExp", 32, "/layer/0/neuron/wgtExp", "-8..31", "32"),

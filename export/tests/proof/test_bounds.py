@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from export import FixedNetwork, simulate
 from export.loihi2 import STATE_MAX
 from export.model.network import CelifLayer
-from export.proof.intervals import Intervals, intervals, worst_case
+from export.proof.intervals import Intervals, _depth, intervals, worst_case
 from export.proof.search import alone, every_input, search_layer
 from export.tests.strategies import hypothesis_settings, seeds
 from hw_tests.networks.random_nets import random_network
@@ -58,10 +58,11 @@ def largest_states(layer: CelifLayer, x: np.ndarray) -> tuple[int, int]:
     return int(np.abs(trace.v[0]).max()), int(np.abs(trace.theta[0]).max())
 
 
+ALPHAS, BETAS = (0, 1, 2048, 3700, 4095), (0, 2000, 4055, 4095)
 REGIMES = st.fixed_dictionaries(
     {
-        "alpha_mant": st.sampled_from([0, 1, 2048, 3700, 4095]),
-        "beta_mant": st.sampled_from([0, 2000, 4055, 4095]),
+        "alpha_mant": st.sampled_from(ALPHAS),
+        "beta_mant": st.sampled_from(BETAS),
         "te_exp": st.integers(4, 12),
         "weight_exp": st.sampled_from([-8, 1, 9]),  # from always saturating to never
         "theta0_int": st.sampled_from([-3000, -1, 0, 1, 1229, 60_000]),
@@ -110,6 +111,31 @@ def test_no_input_at_all_leaves_its_interval(seed, inputs, signed, regime):
         trace = simulate(net, x, trace=True)
         assert_within(ends, trace.v[0], trace.theta[0])
     assert trace.v[0].any()
+
+
+@hypothesis_settings
+@given(seed=seeds, signed=st.booleans(), regime=REGIMES)
+def test_no_input_at_all_leaves_the_interval_of_a_neuron_with_own_decays(seed, signed, regime):
+    rng = np.random.default_rng(seed)
+    steps = 6 if signed else 9
+    layer = random_network(rng, (6,), steps, channels=1).layers[0]
+    decays = {
+        name: rng.permutation(np.resize(rng.permutation(values), 6))
+        for name, values in (("alpha_mant", ALPHAS), ("beta_mant", BETAS))
+    }
+    layer = replace(layer, **regime | decays, bias_mant=rng.integers(-1200, 1200, 6))
+    low, high = (-1 if signed else 0), 1
+    ends, net = intervals(layer, low, high), alone(layer, low, high, steps)
+    for x in every_input(net.encoding, steps):
+        trace = simulate(net, x, trace=True)
+        assert_within(ends, trace.v[0], trace.theta[0])
+    assert trace.v[0].any()
+    # Each neuron has the ends of a layer in which all have its decays, looked back as far.
+    depth = _depth(layer.alpha_mant)
+    for n in range(6):
+        one = {name: int(values[n]) for name, values in decays.items()}
+        alike = intervals(replace(layer, **one), low, high, depth)
+        assert all(np.array_equal(a[n], b[n]) for a, b in zip(ends[:4], alike[:4], strict=True))
 
 
 def test_tiny_layers_reach_every_end():
@@ -227,7 +253,7 @@ def test_threshold_alone_can_be_unsafe():
     assert not bound.safe
 
 
-def small_network(seed: int) -> FixedNetwork:
+def small_network(seed: int, own_decays: bool = False) -> FixedNetwork:
     """Two neurons with one input, whose thresholds move about as much as their membranes."""
     rng = np.random.default_rng(seed)
     steps = int(rng.integers(6, 9))
@@ -244,14 +270,18 @@ def small_network(seed: int) -> FixedNetwork:
         bias_mant=rng.integers(-40, 41, 2),
         bias_exp=0,
     )
+    if own_decays:
+        decays = rng.integers((1000, 2000), 4096, (2, 2))
+        layer = replace(layer, alpha_mant=decays[:, 0], beta_mant=decays[:, 1])
     return replace(drawn, layers=(layer,))
 
 
-def test_no_input_of_small_networks_leaves_the_unrolled_intervals():
+@pytest.mark.parametrize("own_decays", [False, True], ids=["one-decay", "own-decays"])
+def test_no_input_of_small_networks_leaves_the_unrolled_intervals(own_decays):
     """Every sequence of spikes there is; a wrong line in the proof's point 3 is passed by some."""
     spikes = narrower = 0
     for seed in range(40):
-        net = small_network(seed)
+        net = small_network(seed, own_decays)
         ends = intervals(net.layers[0], 0, 1)
         boxes = intervals(net.layers[0], 0, 1, depth=0)
         narrower += int((ends.theta_high < boxes.theta_high).sum())

@@ -26,6 +26,7 @@ FORMATS = {
     "plain": {},
     "few bits": {"weight_bits": 4, "te_bits": 4},
     "per channel": {"per_channel": True},
+    "own decays": {"own_decays": True},
     "held": {"te_hold": 4},
     "packed": {"te_bits": 4, "te_form": "packed"},
     "cosine": {"te_form": "cosine"},

@@ -35,7 +35,7 @@ class CELIF(SampledProcess):
         How the Process keeps ``te``, see :mod:`export.model.te`: its models read, unpack or
         generate the mantissas of a step from that.
     alpha_mant, beta_mant
-        Decays of V and of Θ − Θ0, in 1/4096.
+        Decays of V and of Θ − Θ0, in 1/4096; each one for all, or one per neuron.
     theta0_int
         Resting threshold, in units of 2^−fraction_bits.
     fraction_bits
@@ -67,8 +67,8 @@ class CELIF(SampledProcess):
         shape: tuple[int, ...],
         te: ArrayLike,
         te_exp: int | np.ndarray,
-        alpha_mant: int,
-        beta_mant: int,
+        alpha_mant: int | np.ndarray,
+        beta_mant: int | np.ndarray,
         theta0_int: int,
         fraction_bits: int,
         weight_exp: int | np.ndarray,
@@ -123,8 +123,8 @@ class CELIF(SampledProcess):
             "te": layer.per_neuron(layer.te),
             "te_exp": per_neuron(layer.te_exp),
             "te_form": layer.te_form.repeated(layer.positions),
-            "alpha_mant": layer.alpha_mant,
-            "beta_mant": layer.beta_mant,
+            "alpha_mant": layer.decay("alpha_mant"),
+            "beta_mant": layer.decay("beta_mant"),
             "theta0_int": layer.theta0_int,
             "fraction_bits": layer.fraction_bits,
             # Sums of graded messages, and what the synapse shifts them by.

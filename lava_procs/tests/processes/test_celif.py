@@ -23,9 +23,9 @@ from training.kernels import reference
 STATE = ("v", "theta", "s")
 
 
-@pytest.fixture
-def layer(rng):
-    return random_network(rng, (6,), 20).layers[0]
+@pytest.fixture(params=[False, True], ids=["one-decay", "own-decays"])
+def layer(rng, request):
+    return random_network(rng, (6,), 20, own_decays=request.param).layers[0]
 
 
 def sums(rng, layer, steps):
