@@ -129,7 +129,7 @@ def _report(
 
 
 def plain(value: int | np.ndarray) -> int | list[int]:
-    """An exponent, or exponents, for JSON."""
+    """Return one exponent, or a list of them, for JSON."""
     return value.tolist() if isinstance(value, np.ndarray) else int(value)
 
 
@@ -147,7 +147,7 @@ class LayerReport:
     proven: bool
     """Whether saturation is excluded for every input, not only in calibration."""
     verdict: str
-    """Where it is not: which register can overflow, and what to change."""
+    """If it is not: which register can overflow, and what to change."""
     headroom_bits: float
     """Bits between the largest state (proven, or seen) and the end of the register."""
     weight_bits: int

@@ -22,7 +22,7 @@ ARRANGING = {
     "chunk", "split", "unbind", "flip", "expand", "expand_as", "view_as", "reshape_as", "__get__",
     "tensor_split", "index_select", "roll", "repeat", "tile",
 }  # fmt: skip
-"""Functions that move elements and change none."""
+"""Functions that move elements without changing them."""
 
 KEEPING = {
     "contiguous", "clone", "detach", "to", "float", "double", "type", "cpu", "requires_grad_",

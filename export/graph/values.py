@@ -32,7 +32,7 @@ Constants = tuple[float | torch.Tensor, float | torch.Tensor, float, float]
 
 
 class NotAffineError(Exception):
-    """An operation whose result is no weighted sum of spikes."""
+    """An operation whose result is not a weighted sum of spikes."""
 
 
 @dataclass(eq=False)
@@ -149,7 +149,7 @@ class Value:
         return replace(self, terms=terms, bias=bias if offset is None else bias + offset)
 
     def per_neuron(self, other: Any) -> torch.Tensor:
-        """What each neuron gets of a number or tensor that broadcasts to this value's shape."""
+        """Return a number, or a tensor that broadcasts to this value, as one number per neuron."""
         values = torch.as_tensor(other).to(self.bias)
         try:
             values = values.expand(self.index.shape)

@@ -46,7 +46,7 @@ class Geometry:
     groups: int = 1
 
     def check(self, owner: str, weight: np.ndarray) -> None:
-        """Refuse what does not fit itself, or kernels ``weight`` that do not fit it."""
+        """Refuse values that contradict each other, and kernels ``weight`` that do not fit."""
         for field, low in (("input_shape", 1), ("stride", 1), ("padding", 0), ("dilation", 1)):
             for value in getattr(self, field):
                 integer(owner, field, value, low, PIXELS_MAX)
@@ -65,7 +65,7 @@ class Geometry:
             raise ModelError.about(owner, "weight", expected, f"shape {weight.shape}")
 
     def output_shape(self, weight: np.ndarray) -> Shape:
-        """What kernels ``weight`` make of the input."""
+        """Return the shape of the output of kernels ``weight``."""
         height, width = (
             (size + 2 * pad - gap * (kernel - 1) - 1) // step + 1
             for size, pad, gap, kernel, step in zip(
@@ -80,7 +80,7 @@ class Geometry:
         return Shape(len(weight), height, width)
 
     def one_to_one(self, weight: np.ndarray) -> bool:
-        """Whether each input reaches the one neuron at its own place."""
+        """Whether each input reaches only the neuron in the same position."""
         return weight.shape[1:] == (1, 1, 1) and self == Geometry(
             self.input_shape, groups=len(weight)
         )
@@ -130,7 +130,7 @@ def extremes(
 
 
 def total(weight: np.ndarray, geometry: Geometry | None) -> np.ndarray:
-    """Sum of the weights by which inputs reach every neuron."""
+    """Return the sum of the weights that lead to every neuron."""
     if geometry is None:
         return weight.sum(1)
     kernels = weight.sum(1)

@@ -23,7 +23,7 @@ from export.steps.listing import Program
 SPIKE_BITS = 1
 BIAS_BITS = loihi2.BIAS_MANT_MAX.bit_length() + 1
 SHIFT_BITS = 5
-"""Width of an exponent that every neuron has for itself."""
+"""Width of an exponent that differs between neurons."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +43,7 @@ class Layer:
     delay_shift
         Whether the layer's output moves one step later, as SLAYER's blocks do.
     delay
-        By how many further steps the output of each row moves, or None.
+        Number of further steps by which the output of each row moves, or None.
     input_exp
         An input of m counts as m · 2^−input_exp relative to the layer's own spikes and weights; 0
         for spikes.
@@ -71,7 +71,7 @@ class Layer:
     message_bits: ClassVar[int] = 0
     """Bits of a message that a neuron sends, as Lava counts them: 0 for spikes."""
     lava_sum_shift: ClassVar[int] = loihi2.SYNAPSE_SHIFT
-    """By how many bits Lava shifts a synaptic sum up in 32 bits."""
+    """Number of bits by which Lava shifts a synaptic sum left, in 32 bits."""
     output_range: ClassVar[tuple[int, int]] = (0, 1)
     """Smallest and largest value that a neuron sends."""
     output_exp: ClassVar[int] = 0
@@ -140,26 +140,26 @@ class Layer:
 
     @property
     def sum_right_shift(self) -> int:
-        """By how many bits the synapses from the layer before shift their sums right, down."""
+        """Number of bits by which the synapses shift sums of inputs right, rounding down."""
         return 0
 
     @property
     def recurrent_shift(self) -> int:
-        """By how many bits a recurrent layer's own sums are shifted left, or right if negative.
+        """Number of bits by which a recurrent layer's own sums are shifted left; right if negative.
 
-        They then have the unit of the others, to which they are added.
+        This gives them the unit of the sums that they are added to.
         """
         return self.input_exp - self.sum_right_shift
 
     @property
     def output_delay(self) -> np.ndarray:
-        """By how many steps the output of each neuron moves."""
+        """Number of steps by which the output of each neuron moves."""
         delay = np.zeros(self.rows, np.int64) if self.delay is None else self.delay
         return self.per_neuron(delay + int(self.delay_shift))
 
     @property
     def gap(self) -> int:
-        """Silent steps that have to follow a sample, for no spike to reach the next one."""
+        """Number of silent steps after a sample that keep its spikes out of the next one."""
         return max(int(self.output_delay.max()), int(self.weight_rec is not None))
 
     def per_neuron(self, values: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ class Layer:
         return least, most
 
     def align_recurrent(self, sums: np.ndarray) -> np.ndarray:
-        """What the sums of a recurrent layer's own spikes add to those from the layer before."""
+        """Return the sums of a recurrent layer's own spikes in the unit of the other sums."""
         return (
             sums << self.recurrent_shift
             if self.recurrent_shift > 0
@@ -227,7 +227,7 @@ class SpikingLayer(Layer):
 
     registers: ClassVar[dict[str, str]] = {"V": "v"}
     step_at: ClassVar[Callable[..., Any] | None] = None
-    """The step of neuron n, on arrays; kinds that the twin has a scan of its own for need none."""
+    """The step of neuron n, on arrays; None for kinds that have a scan of their own in the twin."""
 
     @property
     def params(self) -> Any:

@@ -77,7 +77,7 @@ class Encoding:
 
     @property
     def message_bits(self) -> int:
-        """Lava's ``num_message_bits``: 0 for plain spikes, which any nonzero value is."""
+        """Lava's ``num_message_bits``: 0 for plain spikes, where any nonzero value is a spike."""
         return 0 if self.range == (0, 1) else self.bits
 
     def _warn_of_clipped(self, scaled: np.ndarray) -> None:
@@ -192,7 +192,7 @@ KINDS: dict[str, type[Layer]] = {
 
 
 def needed_gap(layers: Iterable[Layer]) -> int:
-    """Silent steps between samples that keep the spikes of one out of the next."""
+    """Return the number of silent steps that keep the spikes of one sample out of the next."""
     return max(layer.gap for layer in layers)
 
 
@@ -270,7 +270,7 @@ class FixedNetwork(Summarised):
     def encode(self, x: np.ndarray) -> np.ndarray:
         """Graded spikes (batch, channel, time) of float samples; integers pass as they are.
 
-        Permutes, scales, rounds and clips; nothing else in the project does. Integers are
+        This is the only place that permutes, scales, rounds and clips samples. Integers are
         checked against the range instead of being clipped, and taken to be in the network's order.
         Images may have their axes, (batch, channel, row, column, time).
         """

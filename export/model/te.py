@@ -1,4 +1,4 @@
-"""How a layer's temporal encoding is kept, and how its mantissas come back, step by step.
+"""How a layer's temporal encoding is stored, and how its mantissas are restored step by step.
 
 A **table** keeps mantissas (row, column); each column serves ``hold`` steps, TE[k] = column
 k div hold. Mantissas of up to 4 bits may be **packed**, two to a byte, the earlier one in the low
@@ -64,7 +64,7 @@ class Table:
         return self
 
     def same(self, other: Any) -> bool:
-        """Whether ``other`` says the same of as many rows as it has."""
+        """Whether ``other`` is the same form, for as many rows as it has."""
         return self == other
 
     def check(self, owner: str, te: np.ndarray, bits: int) -> None:
@@ -98,7 +98,7 @@ class Table:
         return -(-columns // 2) if self.packed else columns
 
     def decode(self, stored: np.ndarray, steps: int) -> np.ndarray:
-        """The table (row, step) of what is held."""
+        """Return the table (row, step) that ``stored`` stands for."""
         columns = unpack(stored, -(-steps // self.hold)) if self.packed else stored
         return self.held(columns, steps)
 
@@ -138,7 +138,7 @@ class CosineTable:
         return CosineTable(np.repeat(self.increment, times), self.wave)
 
     def same(self, other: Any) -> bool:
-        """Whether ``other`` says the same of as many rows as it has."""
+        """Whether ``other`` is the same form, for as many rows as it has."""
         return (
             isinstance(other, CosineTable)
             and np.array_equal(self.increment[: len(other.increment)], other.increment)
@@ -154,7 +154,7 @@ class CosineTable:
             raise ModelError.about(owner, "te", "what its cosine generates", "something else")
 
     def check_generator(self, owner: str, rows: int) -> None:
-        """Refuse increments and waves that generate nothing."""
+        """Refuse increments and waves from which nothing can be generated."""
         checks.per_neuron(owner, "te_form", self.increment, 1, rows)
         # A faster wave looks like a slower one: half a turn a step is the most.
         checks.integers(owner, "te_form", self.increment, 0, PHASE_ONE // 2)
@@ -192,10 +192,10 @@ class CosineTable:
 Form = Table | CosineTable
 DENSE = Table()
 WAVE_BITS = 8
-"""log2 of the mantissas that a quarter of a wave gets: its steps are then within half of 1/127."""
+"""log2 of the mantissas in a quarter of a wave, enough for steps of less than half of 1/127."""
 
 ENCODINGS = ("table", "packed", "cosine")
-"""What ``te_encoding`` and the file may say."""
+"""Values of ``te_encoding`` and of the file's ``teEncoding``."""
 
 
 def increments(turns: np.ndarray) -> np.ndarray:

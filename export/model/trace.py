@@ -22,9 +22,9 @@ class Run:
     v: np.ndarray
     theta: np.ndarray | None
     saturated: int = 0
-    """How often a register stood at its end."""
+    """Number of times that a register was at its limit."""
     kept: bool = False
-    """Whether the states are those of every step; otherwise the time axis of V and Θ is 1 long."""
+    """Whether the states are those of every step; if not, the time axis of V and Θ has length 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +69,7 @@ class Trace(Summarised):
         return self.logits.argmax(1)
 
     def sample(self, i: int) -> Trace:
-        """Sample ``i`` alone, a batch of one; without saturations, which the batch counts."""
+        """Return sample ``i`` as a batch of one; saturations, counted per batch, are left out."""
         return Trace(
             self.logits[i : i + 1],
             **_layers([self], lambda arrays: arrays[0][i : i + 1]),

@@ -36,7 +36,7 @@ class Values:
         """Where each layer stands, by its name."""
 
     def checked(self, make: Callable[..., Any], **fields: Any) -> Any:
-        """Construct, and turn a complaint about a field into one about its dataset."""
+        """Construct an object, and turn an error about a field into one about its dataset."""
         try:
             return make(**fields)
         except ModelError as error:
@@ -88,7 +88,7 @@ class Values:
         return int(self.scalar(name, "iu"))
 
     def array(self, name: str, ndim: int) -> np.ndarray:
-        """Integers, as int64; stock netx keeps them as floats, which must be whole."""
+        """Return integers as int64; stock netx stores them as floats, which must be whole."""
         value = self.dataset(name, "iuf")[()]
         if np.ndim(value) != ndim:
             raise self.error(name, f"{ndim} axes", f"shape {np.shape(value)}")

@@ -21,7 +21,7 @@ _DAMAGE = (
     OSError, RuntimeError, KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError,
     MemoryError,
 )  # fmt: skip
-"""What h5py and numpy raise at damaged places."""
+"""What h5py and numpy raise when they meet damage."""
 
 
 def read_netx(path: str | os.PathLike[str]) -> FixedNetwork:
@@ -88,7 +88,7 @@ class _Reader(Values):
         return self.checked(TaskLabel, name=self.text("celif/task/name"), encoding=words)
 
     def loose_blocks(self) -> FixedNetwork:
-        """Blocks that wrote themselves: their input is spikes, their place in time their order."""
+        """Read blocks that wrote themselves: their input is spikes, and their order gives lags."""
         kinds = [self.text(f"{at}/neuron/type") for at in self.places()]
         if set(kinds) != {CelifLayer.kind}:
             found = "none: a stock netx file; load it with lava_procs.Network"
@@ -113,7 +113,7 @@ class _Reader(Values):
         )
 
     def digest(self, name: str) -> str:
-        """The checksum of the tensor ``name``; both may be printed, so they must be plain."""
+        """Return the checksum of the tensor ``name``; both may be shown and must be printable."""
         found = self.text(f"celif/source/{name}")
         if not (name.isprintable() and found.isprintable()):
             raise self.error(f"celif/source/{name}", "printable text", repr(found), AGAIN)

@@ -13,7 +13,7 @@ from export.netx.file_values import Values
 from export.netx.names import AGAIN
 
 TE_VALUES_MAX = 1 << 25
-"""Most mantissas that the tables of a file may unfold to: 256 MB of memory."""
+"""Largest number of mantissas in the decoded tables of a file: 256 MB of memory."""
 
 
 class Tables:
@@ -22,7 +22,7 @@ class Tables:
     def __init__(self, values: Values, version: int | None) -> None:
         self.values = values
         self.version = version
-        """None for a block that wrote itself: the datasets that are there tell."""
+        """None for a block that wrote itself; its datasets then show the version."""
         self.stored: dict[Any, np.ndarray] = {}
         self.decoded: dict[Any, np.ndarray] = {}
         self.values_read = 0
@@ -39,7 +39,7 @@ class Tables:
         return h5py.h5o.get_info(self.values.dataset(name, "iu").id).addr
 
     def table(self, name: str, ndim: int) -> np.ndarray:
-        """What is kept of TE under ``name``."""
+        """Return what the file holds of TE under ``name``."""
         key = self.address(name)
         if key not in self.stored:
             self.stored[key] = self.values.array(name, ndim)
@@ -49,7 +49,7 @@ class Tables:
 def read_te(
     values: Values, at: str, tables: Tables, owner: str, rows: int
 ) -> tuple[Form, np.ndarray]:
-    """How a layer's TE is kept, and its mantissas (row, step)."""
+    """Return how a layer's TE is stored, and its mantissas (row, step)."""
     if tables.version == 1 or (tables.version is None and f"{at}/teEncoding" not in values.f):
         return DENSE, tables.table(f"{at}/te", 2)[:rows]
     encoding, steps = values.text(f"{at}/teEncoding"), values.integer(f"{at}/teSteps")

@@ -164,7 +164,7 @@ def _table_store(f: h5py.File, layers: Iterable[Layer]) -> StoreTe:
 
 
 def te_array(layer: CelifLayer) -> np.ndarray:
-    """What the file holds of TE, in the narrowest type that holds its bits."""
+    """Return what the file holds of TE, in the narrowest type that has enough bits."""
     stored = layer.te_form.stored(layer.te)
     if isinstance(layer.te_form, CosineTable):
         return stored.astype(np.int32)
@@ -176,7 +176,7 @@ def _mantissa_type(bits: int) -> type[np.signedinteger]:
 
 
 def _write_te(neuron: h5py.Group, layer: CelifLayer, stored: h5py.Dataset) -> None:
-    """Link the layer's group ``neuron`` to its table, and say how the table is kept."""
+    """Link the layer's group ``neuron`` to its table, and say how the table is stored."""
     neuron["te"] = stored
     neuron["teEncoding"] = np.bytes_(layer.te_form.encoding)
     neuron["teHold"], neuron["teSteps"] = layer.te_form.hold, layer.te.shape[1]
