@@ -26,6 +26,8 @@ from training.trainer.evaluation import evaluate
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
+ARTIFICIAL = ("LSTM", "IndRNN", "TCN")
+"""Models that do not spike, which have but one structure."""
 DIVERGED = "did not converge"
 """What the paper prints as a dash for models that it ran without success."""
 
@@ -61,7 +63,7 @@ class PublishedModel:
     @property
     def label(self) -> str:
         """Name of the row."""
-        if self.cited:
+        if self.cited or self.name in ARTIFICIAL:
             return self.name
         widths = "" if self.hidden is None else f" {list(self.hidden)}"
         return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}"

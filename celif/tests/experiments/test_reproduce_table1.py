@@ -65,6 +65,15 @@ def test_what_was_not_run_is_shown_as_such(tmp_path: Path) -> None:
     assert outcome.claims == []
 
 
+def test_artificial_networks_are_no_spiking_rivals() -> None:
+    labels = [model.label for model in table1.QUICK]
+    assert {"LSTM", "TCN"} < set(labels)
+    rows = [table1.Row(f"{label}, digits", 90.0 if label == "TCN" else 60.0) for label in labels]
+    rows[0] = table1.Row("CE-LIF feedforward, digits", 80.0)
+    (claim,) = table1._claims(rows, ("digits",))
+    assert claim.holds
+
+
 def test_recurrent_celif_rows_have_the_papers_parameters() -> None:
     few = tasks.Split(torch.rand(1, 1, 784), torch.zeros(1).long())
     task = tasks.Task("seq-mnist", few, few, few, classes=10)
