@@ -85,8 +85,15 @@ def environment() -> dict[str, str]:
 
 def write(path: str) -> None:
     """Write the environment and every digest to a file."""
-    found = dict(digests())
-    document = {"environment": environment(), "digests": found}
+    from training.support import machine
+
+    about, found = machine.describe(()), dict(digests())
+    document = {
+        "environment": environment(),
+        "commit": about["commit"],
+        "date": about["date"][:10],
+        "digests": found,
+    }
     Path(path).write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -105,6 +112,8 @@ def compare(paths: list[str]) -> int:
         "the trained ones in `models/` on every Python that it finds, and compares digests of the"
     )
     print("files and of the traces: spikes, V, Θ and logits at every step.\n")
+    made = dict.fromkeys(f"commit {each['commit']}, {each['date']}" for each in documents)
+    print("; ".join(made) + ".\n")
     print("| " + " | ".join(documents[0]["environment"]) + " |")
     print("|" + "---|" * len(documents[0]["environment"]))
     for each in documents:
