@@ -112,7 +112,7 @@ def compare(paths: list[str]) -> int:
         "the trained ones in `models/` on every Python that it finds, and compares digests of the"
     )
     print("files and of the traces: spikes, V, Θ and logits at every step.\n")
-    made = dict.fromkeys(f"commit {each['commit']}, {each['date']}" for each in documents)
+    made = dict.fromkeys(f"Commit {each['commit']}, {each['date']}" for each in documents)
     print("; ".join(made) + ".\n")
     print("| " + " | ".join(documents[0]["environment"]) + " |")
     print("|" + "---|" * len(documents[0]["environment"]))
