@@ -20,14 +20,13 @@ from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Ou
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.table1_figure import draw
 from training import checkpoint, tasks
+from training.baselines import ARTIFICIAL
 from training.tasks import Task
 from training.trainer import presets
 from training.trainer.evaluation import evaluate
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
-ARTIFICIAL = ("LSTM", "IndRNN", "TCN")
-"""Models that do not spike, which have but one structure."""
 DIVERGED = "did not converge"
 """What the paper prints as a dash for models that it ran without success."""
 
