@@ -153,6 +153,8 @@ class Decay(nn.Module):
         Whether it is learnt; it then has the parameter ``logit``, a_n of the equation above.
     """
 
+    constant: torch.Tensor
+
     def __init__(self, start: LayerDecay, neurons: int, learnt: bool) -> None:
         super().__init__()
         values = start if isinstance(start, tuple) else (start,) * neurons

@@ -64,6 +64,7 @@ def _write_stock(path: Path, shape: Workload) -> list[float]:
     )
     x, rates = torch.from_numpy(_inputs(shape)[None]).float(), []
     with torch.no_grad(), h5py.File(path, "w") as f:
+        block: Any
         for i, block in enumerate(stack.layers):
             x = block(x)  # a block has its shape, which is in the file, from what it has seen
             block.export_hdf5(f.create_group(f"layer/{i}"))

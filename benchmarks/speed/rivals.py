@@ -40,7 +40,7 @@ def _network(name: str, recurrent: bool, task: Task, batch: int) -> nn.Module:
 
 
 @torch.no_grad()
-def _rates(net: nn.Module, x: torch.Tensor) -> list[float]:
+def _rates(net: Any, x: torch.Tensor) -> list[float]:
     spikes = (
         [state.spikes for state in net.hidden_states(x)]
         if isinstance(net, Network)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -46,6 +47,7 @@ class Workload:
         net = Network(self.in_features, self.hidden, self.classes, self.steps, backend=backend)
         if busy:
             with torch.no_grad():
+                layer: Any
                 for i, layer in enumerate(net.layers):
                     layer.weight *= 2 if i == 0 else 6
                     layer.bias += 0.2

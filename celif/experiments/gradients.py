@@ -73,6 +73,8 @@ def outputs(net: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
     if isinstance(net, LSTM):
         return _cells(net, x)
     width = functional.WIDTH
+    layer: Any
+    last: Any
     if isinstance(net, Network):
         width = net.neuron["width"]
         below = net.hidden_states(x)[-2].spikes.detach()
@@ -83,7 +85,8 @@ def outputs(net: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
     else:
         assert isinstance(net, SpikingNetwork)
         below, layer, context = net.spikes(x)[-2].detach(), net.layers[-1], adaptive.PLAIN
-        neuron = net.neurons[-1].values(below)
+        last = net.neurons[-1]
+        neuron = last.values(below)
         used = below.new_zeros(layer.out_features, x.shape[2])
     current = F.linear(below.transpose(1, 2), layer.weight, layer.bias).transpose(1, 2)
     steps = adaptive.states(current, used, neuron, context, width)
@@ -101,7 +104,7 @@ def _cells(net: LSTM, x: torch.Tensor) -> list[torch.Tensor]:
     return found
 
 
-def shares(net: nn.Module, x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
+def shares(net: Any, x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
     """|Grad[t]| (time,), summed over samples and neurons, as a share of the whole."""
     steps = outputs(net, x)
     readout = net.readout if isinstance(net, Network) else net.reading.linear

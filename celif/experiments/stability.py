@@ -78,6 +78,7 @@ def network(start: Start, hidden: tuple[int, ...], seed: int) -> Network:
     torch.manual_seed(seed)
     net = Network(1, hidden, 10, STEPS, beta=start.beta)
     if start.biased:
+        layer: Any
         for layer in net.layers:
             bound = layer.in_features**-0.5  # as torch draws the biases of a linear layer
             nn.init.uniform_(layer.bias, -bound, bound)
@@ -89,13 +90,15 @@ def gradient_norm(net: Network, x: torch.Tensor, y: torch.Tensor) -> float:
     net.zero_grad()
     F.cross_entropy(net(x), y).backward()
     grads = [p.grad for p in net.parameters() if p.grad is not None]
-    return float(torch.sqrt(sum((grad.double() ** 2).sum() for grad in grads)))
+    squares = ((grad.double() ** 2).sum() for grad in grads)
+    return float(torch.sqrt(sum(squares, torch.zeros((), dtype=torch.float64))))
 
 
 @torch.no_grad()
 def growing_share(net: Network, x: torch.Tensor) -> float:
     """Return the share of the first layer's steps with V < −1 inside the surrogate's box."""
-    layer, neuron = net.layers[0], net.neuron
+    layer: Any = net.layers[0]
+    neuron = net.neuron
     current = F.linear(x.transpose(1, 2), layer.weight, layer.bias).transpose(1, 2)
     te = net.te_table[: layer.out_features]
     p = Params(neuron["alpha"], neuron["beta"], neuron["theta0"])

@@ -184,7 +184,7 @@ def save_trace(trace: Trace, path: Path | None) -> None:
     """Write logits, and spikes, V and Θ of each layer, as ``.npz``."""
     if path is None:
         return
-    arrays = {"logits": trace.logits}
+    arrays: dict[str, Any] = {"logits": trace.logits}
     for name in ("spikes", "v", "theta"):
         for i, values in enumerate(getattr(trace, name) or ()):
             if values is not None:

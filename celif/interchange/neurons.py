@@ -73,6 +73,9 @@ def thresholds(name: str, node: Any) -> np.ndarray:
 class Neurons(nn.Module):
     """Neurons that receive ``gain`` times their input plus an offset, and feed back."""
 
+    gain: torch.Tensor
+    offset: torch.Tensor
+
     def __init__(
         self, neurons: CELIF, gain: torch.Tensor, offset: torch.Tensor, loop: Matrix | None
     ) -> None:
@@ -169,6 +172,10 @@ class LeakyIntegrator(nn.Module):
 
     It runs in PyTorch alone: a file's readout adds up all steps alike, so an export is refused.
     """
+
+    decays: torch.Tensor
+    gain: torch.Tensor
+    offset: torch.Tensor
 
     def __init__(self, name: str, node: Any, time: Time) -> None:
         super().__init__()

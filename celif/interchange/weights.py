@@ -44,6 +44,8 @@ class EachStep(nn.Module):
 class Scaled(nn.Module):
     """A factor for every value of a step, or one for all."""
 
+    factor: torch.Tensor
+
     def __init__(self, factor: np.ndarray) -> None:
         super().__init__()
         self.register_buffer("factor", torch.as_tensor(np.array(factor), dtype=torch.float32))

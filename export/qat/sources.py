@@ -58,7 +58,7 @@ class FloatSource(Protocol):
         """The tensors of every CE-LIF layer; for SLAYER's, how it runs, or None."""
 
 
-def source_of(net: nn.Module) -> FloatSource:
+def source_of(net: Any) -> FloatSource:
     """Return how ``net``, the module of a quantisation-aware network, is read."""
     return NetworkSource(net) if isinstance(net, Network) else net
 
@@ -131,7 +131,7 @@ class BlockLayers(nn.Sequential):
             scale, shape = 2.0**-layer.output_exp, layer.output_shape
 
 
-def _block_tensors(module: nn.Module, scale: float) -> LayerTensors:
+def _block_tensors(module: Any, scale: float) -> LayerTensors:
     neuron = module.neuron
     te, width, rows = neuron.te_table, neuron.width, neuron.num_neurons
     bias = neuron.te_table.new_zeros(rows) if neuron.bias is None else neuron.bias
@@ -160,6 +160,8 @@ def _runner(module: nn.Module, shape: Shape, scale: float, unit: float) -> Runne
 
 class ModuleLayers(nn.Module):
     """A module of any kind, followed through its own forward pass on a few samples."""
+
+    example: torch.Tensor
 
     def __init__(self, net: nn.Module, example: torch.Tensor) -> None:
         super().__init__()
@@ -244,6 +246,7 @@ class FileLayers(nn.Module):
     def floats(self, formats: FixedNetwork) -> FloatNetwork:
         """The layers' values, with the dynamics that their formats have."""
         layers: list[FloatLayer | SpikingLayer] = []
+        layer: Any
         for i, (layer, form) in enumerate(zip(self.layers, formats.layers, strict=True)):
             if not isinstance(form, CelifLayer):
                 layers.append(form)

@@ -27,7 +27,8 @@ class LSTM(nn.Module):
         self.config["width"] = width
         self.cells = nn.LSTM(in_features, width, batch_first=True)
         with torch.no_grad():
-            self.cells.bias_ih_l0[width : 2 * width] = 1
+            biases = dict(self.cells.named_parameters())["bias_ih_l0"]
+            biases[width : 2 * width] = 1
         self.reading = Reading(width, classes, readout, permutation)
 
     def hidden(self, x: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -71,6 +72,7 @@ class SpikingNetwork(nn.Module):
             self._start_as_published()
 
     def _start_as_published(self) -> None:
+        layer: Any
         for layer in (*self.layers, self.reading.linear):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -85,10 +87,11 @@ class SpikingNetwork(nn.Module):
 
     def _layer(self, i: int, like: torch.Tensor) -> StackLayer:
         """Tensors of spiking layer i for inputs like ``like`` (batch, channel, time)."""
-        synapses = self.layers[i] if i < len(self.layers) else self.reading.linear
-        weight, bias, feedback, neuron = synapses.weight, synapses.bias, None, self.neurons[i]
+        synapses: Any = self.layers[i] if i < len(self.layers) else self.reading.linear
+        neuron: Any = self.neurons[i]
+        weight, bias, feedback = synapses.weight, synapses.bias, None
         if str(i) in self.recurrent:
-            own = self.recurrent[str(i)]
+            own: Any = self.recurrent[str(i)]
             bias, feedback = bias + own.bias, own.weight
         scale = getattr(neuron, "input_scale", None)
         if scale is not None:

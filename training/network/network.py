@@ -154,11 +154,13 @@ class Network(nn.Module):
         A decay is one number, or a list of tensors (neuron,), one per spiking layer.
         """
         given = {name: self.config[name] for name in ("alpha", "beta", "theta0", "width")}
-        return given | {name: [each() for each in own] for name, own in self.decays.items()}
+        decays: dict[str, Any] = dict(self.decays.items())
+        return given | {name: [each() for each in own] for name, own in decays.items()}
 
     def neuron_params(self, i: int) -> NeuronParams:
         """Return the constants of spiking layer i; its decays are numbers or tensors (neuron,)."""
-        own = {name: modules[i]() for name, modules in self.decays.items()}
+        decays: dict[str, Any] = dict(self.decays.items())
+        own = {name: modules[i]() for name, modules in decays.items()}
         given = {field.name: getattr(self.config, field.name) for field in fields(NeuronParams)}
         return NeuronParams(**given | own)
 
@@ -217,7 +219,8 @@ class Network(nn.Module):
 
     def recurrent_layer(self, i: int) -> Synapses | None:
         """Return the synapses by which spiking layer i feeds back to itself, or None."""
-        return dict(self.recurrent.items()).get(str(i))  # a ModuleDict itself has no get
+        layers: dict[str, Any] = dict(self.recurrent.items())  # a ModuleDict itself has no get
+        return layers.get(str(i))
 
     def _layer(self, i: int, x: torch.Tensor, te: torch.Tensor, layer: Synapses) -> LayerRecord:
         own = self.recurrent_layer(i)

@@ -29,6 +29,8 @@ _OFFSET = 0.99
 class Cosine(nn.Module):
     """TE-R: a cosine with a learnable frequency ω per neuron, over ``steps`` steps."""
 
+    delta: torch.Tensor
+
     def __init__(self, neurons: int, steps: int) -> None:
         super().__init__()
         self.steps = steps

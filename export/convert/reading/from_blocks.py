@@ -86,11 +86,8 @@ def require_own_forward(net: Any, x: np.ndarray | None) -> None:
                 f"calibration: expected typical inputs, on which {type(net).__name__}.forward can "
                 "be compared with the chain of its blocks, got None"
             )
-        steps = max(
-            module.neuron.steps
-            for module in net.modules()
-            if isinstance(getattr(module, "neuron", None), Neuron)
-        )
+        neurons = (getattr(module, "neuron", None) for module in net.modules())
+        steps = max(neuron.steps for neuron in neurons if isinstance(neuron, Neuron))
         x = np.random.default_rng(0).integers(0, 2, (own_forward.SAMPLES, *shape, steps))
     (clone,) = _copies([net])
     own_forward.require_chain(clone, members(clone), x)
