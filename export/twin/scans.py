@@ -162,7 +162,9 @@ def _scan_celif(  # type: ignore[no-untyped-def]
                 )
                 now_theta[n], now_v[n], now_s[n] = new.theta, new.v, new.s
                 spikes[b, t, n] = new.s
-                ends[n] += (abs(new.v) == STATE_MAX) + (abs(new.theta) == STATE_MAX)
+                # Not in one sum: without numba, two booleans would add up to one.
+                ends[n] += abs(new.v) == STATE_MAX
+                ends[n] += abs(new.theta) == STATE_MAX
             if keep:
                 v[b, t], theta[b, t] = now_v, now_theta
         saturated[b] = ends.sum()

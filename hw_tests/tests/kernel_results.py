@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numba
 
@@ -42,11 +43,14 @@ import numpy as np
 import torch
 
 from export import Trace, simulate
+from export.loihi2 import STATE_MAX
 from export.model.celif import CelifLayer
 from export.proof.certificate import certify
 from export.proof.search import search_layer
 from export.steps.celif import IntParams, State
 from export.twin.one_step import CelifStep
+from export.twin.scans import run_layer
+from hw_tests.networks.random_nets import random_network
 from hw_tests.networks.random_stacks import LayerSpec, random_stack
 from training import functional
 from training.baselines.adaptive_neurons import ALIF
@@ -133,7 +137,20 @@ def integer_results() -> dict[str, list[np.ndarray]]:
             found = search_layer(net.layers[0], *net.encoding.range, STEPS, rng)
             results[f"{kind} search"] = [np.array(list(found.largest.values()))]
             results[f"{kind} step by step"] = step_by_step(net.layers[0], trace)
-    return results
+    return {**results, "saturations": [saturations()]}
+
+
+def saturations() -> np.ndarray:
+    """How often registers stand at their ends, V and Θ of a neuron at once included."""
+    rng = np.random.default_rng(0)
+    layer = random_network(rng, (NEURONS,), STEPS, fraction_bits=16).layers[0]
+    layer = replace(layer, theta0_int=STATE_MAX, te=np.zeros_like(layer.te))
+    acc = rng.integers(-(1 << 24), 1 << 24, (BATCH, STEPS, NEURONS)).astype(np.float64)
+    run = run_layer(layer, acc, keep=True)
+    v, theta = np.abs(run.v) == STATE_MAX, np.abs(run.theta) == STATE_MAX
+    assert (v & theta).any()
+    assert run.saturated == v.sum() + theta.sum()
+    return np.array(run.saturated)
 
 
 if __name__ == "__main__":
