@@ -27,6 +27,7 @@ from lava_procs.run_arguments import (
 )
 from lava_procs.runner.inline_session import InlineSession
 from lava_procs.runner.session import HEARTBEAT_SECONDS, Session
+from lava_procs.runner.shared_memory import check_shared_memory, needed
 from lava_procs.runner.supervise import GuardedJob, supervise
 
 _CHUNK_STEPS = 1000
@@ -103,6 +104,8 @@ def run(
     chip = chip_of(target, precision, workers)
     samples = fixed.encode(x)
     parts = np.array_split(samples, max(1, min(count_of(workers), len(samples))))
+    if chip is None and runtime == "lava":
+        check_shared_memory(needed(fixed), len(parts))
     reached = nullcontext() if chip is None else chip.reached()
     with reached, tempfile.TemporaryDirectory(prefix="celif-") as root:
         path = file_of(net, root)
@@ -165,6 +168,8 @@ def run_stream(
     if chunk is not None and chunk < 1:
         raise ValueError(f"chunk: expected 1 or more, got {chunk}")
     count = count_of(workers)
+    if runtime == "lava":
+        check_shared_memory(needed(fixed), count)
 
     def inline_traces() -> Iterator[Trace]:
         with tempfile.TemporaryDirectory(prefix="celif-") as root:

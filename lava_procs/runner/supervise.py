@@ -162,6 +162,12 @@ def timed_out(job: GuardedJob, kind: str, stopped: str, doing: str) -> LavaTimeo
     )
 
 
+_HINTS = {
+    "SIGKILL": ", as by the system when memory runs out",
+    "SIGBUS": ", as when /dev/shm is full: free some, or use runtime='inline'",
+}
+
+
 def manner(exitcode: int | None) -> str:
     """How a process died, as the end of a sentence."""
     if exitcode is None or exitcode == 0:
@@ -169,5 +175,4 @@ def manner(exitcode: int | None) -> str:
     if exitcode > 0:
         return f" with exit code {exitcode}"
     name = signal.Signals(-exitcode).name
-    hint = ", as by the system when memory runs out" if name == "SIGKILL" else ""
-    return f" of {name}{hint}"
+    return f" of {name}{_HINTS.get(name, '')}"
