@@ -14,17 +14,22 @@ It is TOML or JSON. Options on the command line override it.
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from training.support.plain_files import JSON_BYTES_MAX, read_json
 
 
 def read_config(file: Path, commands: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Read the sections of a config file; refuse a section that is not a command."""
     if not file.is_file():
         raise ValueError(f"--config {file}: expected a TOML or JSON file, found no such file")
+    if (size := file.stat().st_size) > JSON_BYTES_MAX:
+        raise ValueError(
+            f"--config {file}: expected a file of up to {JSON_BYTES_MAX} bytes, found {size}"
+        )
     content = _parse(file)
     sections: dict[str, dict[str, Any]] = {}
     for name, options in content.items():
@@ -34,7 +39,8 @@ def read_config(file: Path, commands: dict[str, str]) -> dict[str, dict[str, Any
                 f"expected one of {', '.join(commands)}"
             )
         if not isinstance(options, dict):
-            raise ValueError(f"--config {file}: {name}: expected options, found {options!r}")
+            found = repr(options)[:80]
+            raise ValueError(f"--config {file}: {name}: expected options, found {found}")
         sections[name] = {key.replace("-", "_"): value for key, value in options.items()}
     return sections
 
@@ -51,10 +57,12 @@ def require_options(command: str, given: dict[str, Any], known: set[str]) -> Non
 
 
 def _parse(file: Path) -> dict[str, Any]:
-    text = file.read_text(encoding="utf-8")
     try:
-        content = json.loads(text) if file.suffix == ".json" else _toml(file, text)
-    except ValueError as error:
+        if file.suffix == ".json":
+            content = read_json(file)
+        else:
+            content = _toml(file, file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         if str(error).startswith("--config"):
             raise
         raise ValueError(f"--config {file}: expected TOML or JSON, found {error}") from None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
+
+from training.support.plain_files import check_npy, check_npz
 
 _MAGIC = b"\x93NUMPY"
 _AGAIN = "write it with numpy.save(file, array)"
@@ -46,16 +49,16 @@ def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.nda
             "numpy.savez(file, x=x, y=y)"
         )
     try:
+        names = check_npz(file)
         with np.load(file, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in _KEYS if key in archive}
-            names = list(archive)
-    except (ValueError, EOFError, zipfile.BadZipFile) as reason:
+            arrays = {key: archive[key] for key in _KEYS if key in names}
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as reason:
         raise ValueError(
             f"{option} {file}: expected arrays of numbers, found {reason}; {_CONVERT}"
         ) from None
     if needed not in arrays:
         raise ValueError(
-            f"{option} {file}: expected an array {needed}, found {', '.join(names) or 'none'}; "
+            f"{option} {file}: expected an array {needed}, found {', '.join(names[:8]) or 'none'}; "
             "write it with numpy.savez(file, x=x, y=y)"
         )
     expected = "numbers, (batch, channel, time)"
@@ -78,6 +81,8 @@ def _read(file: Path, option: str, expected: str) -> np.ndarray:
     if start != _MAGIC:
         raise error("something else", _AGAIN)
     try:
+        with file.open("rb") as f:
+            check_npy(f, file.stat().st_size)
         return np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as reason:
         if "pickle" in str(reason) or "Object arrays" in str(reason):

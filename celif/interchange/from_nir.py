@@ -15,6 +15,7 @@ from torch import nn
 from celif.interchange import cuba, neurons
 from celif.interchange.graph import Edges, Nodes, flattened, kind, ordered, without_loops
 from celif.interchange.neurons import DISCRETISATIONS, Time
+from celif.interchange.nir_file import read_nir
 from celif.interchange.nodes import NirError, nir_package
 from celif.interchange.weights import output_shape, stateless
 
@@ -45,12 +46,12 @@ def from_nir(source: Any, dt: float, steps: int, *, discretisation: str = "euler
         the last potentials (batch, neuron) if the graph ends with an integrator. A chain of CubaLIF
         and IF nodes becomes SLAYER's CUBA blocks, which need lava-dl.
     """
-    nir = nir_package()
+    nir_package()
     if discretisation not in DISCRETISATIONS:
         expected = ", ".join(DISCRETISATIONS)
         raise ValueError(f"discretisation: expected one of {expected}, got {discretisation!r}")
     is_path = isinstance(source, (str, os.PathLike))
-    nodes, edges = flattened(nir.read(source, type_check=False) if is_path else source)
+    nodes, edges = flattened(read_nir(source) if is_path else source)
     time = Time(dt, steps, discretisation)
     if any(kind(node) in cuba.KINDS for node in nodes.values()):
         return cuba.cuba_chain(nodes, edges, time)

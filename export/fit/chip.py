@@ -8,12 +8,13 @@ file overrides any of them, with a bare number or with ``{"value": …, "source"
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from training.support.plain_files import read_json
 
 CONFIDENCE = ("agreed", "compiler", "single", "conflicting", "other chip", "assumed")
 """How sure a figure is: several sources agree; read off tables that Intel's compiler printed; one
@@ -134,7 +135,7 @@ def _changed(base: Chip, name: str, given: Any, file: str = "chip") -> Figure:
 def read_chip(file: Path, base: Chip) -> Chip:
     """Return ``base`` with the figures that a JSON file overrides."""
     try:
-        given = json.loads(file.read_text(encoding="utf-8"))
+        given = read_json(file)
     except (OSError, ValueError) as reason:
         raise ValueError(
             f"chip {file}: expected {base.name} or a JSON file of its figures, found none "

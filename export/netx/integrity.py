@@ -26,8 +26,14 @@ CHECKSUM = "/celif/checksum"
 
 FILE_BYTES_MAX = 1 << 30
 """Size of the largest file that is read."""
-OBJECTS_MAX = 1 << 16
-"""Number of links in a file: every layer has some twenty datasets."""
+OBJECTS_MAX = 1 << 12
+"""Number of links in a file: every layer has some twenty datasets. Each takes 0.1 ms."""
+CONTENT_BYTES_MAX = 1 << 29
+"""Bytes under all names together, or four times the file's size if that is more: a dataset can have
+many names, and the checksum covers it under each of them."""
+SLACK_BYTES_MAX = 1 << 24
+"""Bytes of a file that belong to no array, where it has strings of any length: HDF5 does not tell
+how long these are before it has read them."""
 DEPTH_MAX = 8
 """Depth of groups; a netx file has four."""
 STRING_BYTES_MAX = 1 << 12
@@ -60,7 +66,23 @@ def open_netx(path: str | os.PathLike[str]) -> h5py.File:
 
 def datasets(path: str | os.PathLike[str], f: h5py.File) -> dict[str, h5py.Dataset]:
     """Every dataset of the file by its name, once all of them have been found harmless."""
-    return dict(_look(str(path), f, "", [], [0]))
+    found = dict(_look(str(path), f, "", [], [0]))
+    _check_sizes(path, f.id.get_filesize(), found)
+    return found
+
+
+def _check_sizes(
+    path: str | os.PathLike[str], size: int, found: Mapping[str, h5py.Dataset]
+) -> None:
+    """Refuse a file that is small itself, and takes long or much memory to read."""
+    fixed = [each for each in found.values() if each.dtype.kind != "O"]
+    total, most = sum(each.nbytes for each in fixed), max(CONTENT_BYTES_MAX, 4 * size)
+    if total > most:
+        raise NetxError(path, "/", f"up to {most} bytes under all names", f"{total}", AGAIN)
+    held = sum({h5py.h5o.get_info(each.id).addr: each.nbytes for each in fixed}.values())
+    if len(fixed) < len(found) and size - held > SLACK_BYTES_MAX:
+        expected = f"up to {SLACK_BYTES_MAX} bytes besides its arrays"
+        raise NetxError(path, "/", expected, f"{size - held}", AGAIN)
 
 
 def _look(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +13,12 @@ import numpy as np
 from hw_tests.golden.kit import FORMAT, MANIFEST, NETWORK, digest
 from hw_tests.golden.vectors import read_vectors
 from hw_tests.trace_difference import Difference
+from training.support.plain_files import read_json
 
 Arrays = Mapping[str, np.ndarray]
 # In the order in which they are computed, so that the first difference is the cause.
 _ORDER = ("input", "sum", "theta", "v", "spikes", "logits")
+MANIFEST_BYTES_MAX = 1 << 22
 _OPTIONAL = ("input", "sum")
 """What another implementation need not show."""
 
@@ -56,7 +57,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a kit whose files are what they should be."""
     file = folder / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest = read_json(file, MANIFEST_BYTES_MAX)
         version, sums = manifest["format"], dict(manifest["sha256"])
         _ = [str(case["name"]) for case in manifest["cases"]]
     except (OSError, ValueError, KeyError, TypeError):
@@ -67,6 +68,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{file}: expected format {FORMAT}, found {version}; use that celif")
     for name, expected in sums.items():
         part = folder / name
+        if not part.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"{file}: expected files of the kit, found {name!r} outside it")
         if not part.is_file() or digest(part) != expected:
             found = "changed" if part.is_file() else "missing"
             raise ValueError(f"{part}: {found} since the kit was written; write the kit again")

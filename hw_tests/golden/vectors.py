@@ -28,6 +28,7 @@ from export.model.network import CelifLayer
 from export.model.slayer import SigmaDeltaLayer
 from export.model.te import CosineTable, Table
 from export.twin.scans import arriving_sums
+from training.support.plain_files import check_npz
 
 COLUMNS = ("sample", "layer", "neuron", "k", "time_step", "sum", "theta", "v", "s")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -169,13 +170,17 @@ def read_vectors(file: Path) -> dict[str, np.ndarray]:
     try:
         # Opened here, because numpy leaves a broken archive open.
         with file.open("rb") as f:
-            archive = np.load(f, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+            if f.read(6) == b"\x93NUMPY":
                 raise ValueError("one array alone")
+            check_npz(file)
+            f.seek(0)
+            archive = np.load(f, allow_pickle=False)
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise ValueError(f"{problem} no such file") from None
-    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as reason:
+    except (
+        OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
+    ) as reason:  # fmt: skip
         # numpy takes what it does not know for a pickle.
         found = "something else" if "pickle" in str(reason) else reason
         raise ValueError(f"{problem} {found}") from None

@@ -29,7 +29,8 @@ _TENSOR, _SUM = "$tensor", "sha256"
 _HDF5 = int.from_bytes(b"\x89HDF\r\n\x1a\n", "little")
 """The first eight bytes of an HDF5 file, where a checkpoint has the size of its header."""
 
-_HEADER_MAX = 16 << 20
+_HEADER_MAX = 4 << 20
+"""Largest header that is read; parsing the worst JSON of that size takes half a second."""
 
 
 class TensorFileError(ValueError):
@@ -46,6 +47,11 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     document = _without_tensors(content, "", tensors)
     document[_SUM] = _digest(document, tensors)
     data = save_tensors(tensors, {KEY: _text(document)})
+    if (size := int.from_bytes(data[:8], "little")) > _HEADER_MAX:
+        raise ValueError(
+            f"{path}: expected names and plain values of up to {_HEADER_MAX} bytes, got {size}; "
+            "keep long lists of numbers in tensors"
+        )
     with atomic_file(path) as draft:
         draft.write_bytes(data)
 

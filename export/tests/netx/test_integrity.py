@@ -291,3 +291,42 @@ def test_file_of_version_3_is_still_read():
     """Made from ``kinds_networks`` when version 3 was the newest; to be kept as it is."""
     kept = Path(__file__).parents[1] / "data" / "version-3.net"
     assert_same(read_netx(kept), kinds_networks()[-1])
+
+
+def many_links(count: int, size: int) -> Callable[[h5py.File], None]:
+    def change(f: h5py.File) -> None:
+        f["more/0"] = np.zeros(size, np.int8)
+        for i in range(1, count):
+            f[f"more/{i}"] = f["more/0"]
+
+    return change
+
+
+def groups_in_groups(f: h5py.File) -> None:
+    """Six groups of six groups ...: few bytes, and many names."""
+    f.create_group("x0")["value"] = 1
+    for depth in range(1, 6):
+        group = f.create_group(f"x{depth}")
+        for i in range(6):
+            group[str(i)] = f[f"x{depth - 1}"]
+
+
+def long_string(f: h5py.File) -> None:
+    f["more"] = "x" * (20 << 20)
+
+
+HUGE = {
+    "many names": (many_links(integrity.OBJECTS_MAX, 1), f"up to {integrity.OBJECTS_MAX} objects"),
+    "many names of much": (many_links(600, 1 << 20), "bytes under all names"),
+    "groups in groups": (groups_in_groups, f"up to {integrity.OBJECTS_MAX} objects"),
+    "a long string": (long_string, "bytes besides its arrays"),
+    "a committed type": (lambda f: f.__setitem__("more", np.dtype("i8")), "Datatype"),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_small_files_that_take_long_or_much_are_refused(name: str, path: Path) -> None:
+    change, expected = HUGE[name]
+    with h5py.File(path, "a") as f:
+        change(f)
+    assert expected in str(refusal(path))
