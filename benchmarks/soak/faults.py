@@ -87,6 +87,59 @@ def killed_in_the_window(action: Action, folder: Path, call: str, number: int, a
     return os.WIFSIGNALED(forked(child)[0])
 
 
+def slow_disk(seconds: float) -> None:
+    """Let each fsync of this process, and each write of a whole file, take ``seconds`` at least."""
+    sync = os.fsync
+    parts = 8
+
+    def slow_sync(descriptor: Any) -> None:
+        time.sleep(seconds)
+        sync(descriptor)
+
+    def slow_write(path: Path, data: Any) -> int:
+        view = memoryview(data)
+        size = -(-len(view) // parts) or 1
+        with path.open("wb", buffering=0) as file:
+            for start in range(0, len(view), size):
+                file.write(view[start : start + size])
+                time.sleep(seconds / parts)
+        return len(view)
+
+    os.fsync = slow_sync  # type: ignore[assignment]
+    pathlib.Path.write_bytes = slow_write  # type: ignore[method-assign, assignment]
+
+
+def on_a_slow_disk(
+    action: Action, folder: Path, seconds: float, look: Callable[[], None], kill: float | None
+) -> tuple[int, int]:
+    """Run ``action`` on a slow disk, call ``look`` until it ends, or kill it after ``kill`` s.
+
+    Returns
+    -------
+    The wait status of the child, and how often ``look`` was called.
+    """
+    pid = os.fork()
+    if pid == 0:
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        slow_disk(seconds)
+        try:
+            action(folder)
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    until, looks = None if kill is None else time.monotonic() + kill, 0
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status, looks
+        if until is not None and time.monotonic() > until:
+            os.kill(pid, signal.SIGKILL)
+            until = None
+        look()
+        looks += 1
+        time.sleep(0.01)
+
+
 def file_size_limit(size: int) -> None:
     """Let no file of this process grow beyond ``size`` bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

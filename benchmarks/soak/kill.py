@@ -1,15 +1,16 @@
 """``make kill``: writers are killed and their disks fail; the former file must stay whole.
 
 Checkpoints, netx files, bring-up kits and training runs are written by children that are killed, at
-random moments and at each step of the very window of writing, or whose disk is full, read-only or
-refuses large files. After every fault the former or the new content must be there, whole; an error
-must name the file; the next writer must work and leave no litter; and a killed training run, once
-resumed, must end with the weights of an undisturbed one.
+random moments and at each step of the very window of writing, or whose disk is full, read-only,
+refuses large files or is slow. After every fault the former or the new content must be there,
+whole; an error must name the file; the next writer must work and leave no litter; and a killed
+training run, once resumed, must end with the weights of an undisturbed one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -203,27 +204,53 @@ def _on_a_small_disk(writer: Writer, disk: Path, left: int | None) -> str:
     return faults.forked(child)[1]
 
 
+def _on_a_slow_disk(writer: Writer, folder: Path, counts: Counts, what: str, kill: bool) -> None:
+    """Let a slow disk take the file while it is read, to its end or until a kill."""
+    faults.forked(lambda: writer.write(folder))
+    wrong: list[str] = []
+
+    def look() -> None:
+        try:
+            writer.whole(folder)
+        except Exception as error:
+            wrong.append(str(error))
+
+    moment = writer.seconds if kill else None
+    status, looks = faults.on_a_slow_disk(writer.write, folder, 0.3, look, moment)
+    counts.expect(not wrong, f"{what}: not whole while it was written: {wrong[:1]}")
+    counts.expect(looks > 0, f"{what}: nobody looked")
+    counts.expect(kill or status == 0, f"{what}: the writer ended with status {status}")
+    counts.done["reads while a slow disk was writing"] += looks
+    counts.done["kills on a slow disk"] += os.WIFSIGNALED(status)
+
+
 def fail_disks(
     counts: Counts, writers: Sequence[Writer], number: int, rng: np.random.Generator
 ) -> None:
-    """Let each writer meet full and read-only disks and limits of a file's size."""
+    """Let each writer meet full, read-only and slow disks and limits of a file's size."""
     unmountable = faults.can_mount()
     if unmountable:
-        sys.stderr.write(f"no small disks here ({unmountable}): only file-size limits are tried\n")
+        sys.stderr.write(f"no small disks here ({unmountable}): full and read-only are not tried\n")
     for i in range(number):
         writer = writers[i % len(writers)]
-        kinds = ("limited",) if unmountable else ("full", "limited", "read-only")
+        kinds = ("limited", "slow") if unmountable else ("full", "limited", "read-only", "slow")
         kind = kinds[i // len(writers) % len(kinds)]
         size = int(rng.integers(0, writer.bytes // 4))
         what = f"{writer.name} on a {kind} disk ({size:,} bytes)"
+        counts.done["disk faults"] += 1
+        counts.done[f"of these: {kind}"] += 1
         with tempfile.TemporaryDirectory(prefix="celif-kill-") as name:
+            if kind == "slow":
+                kill = bool(i // (len(writers) * len(kinds)) % 2)
+                _on_a_slow_disk(writer, Path(name), counts, what, kill)
+                _after(writer, Path(name), counts, what)
+                continue
             if kind == "limited":
                 said = _limited(writer, Path(name), size)
                 _after(writer, Path(name), counts, what)
             else:
                 left = size if kind == "full" else None
                 said = _on_a_small_disk(writer, Path(name), left)
-        counts.done["disk faults"] += 1
         counts.expect("could not be written" in said, f"{what}: {said or 'no error'}")
 
 

@@ -14,14 +14,26 @@ ROOT = Path(__file__).parents[2]
 
 def test_killed_writers_and_failing_disks_lose_nothing(tmp_path):
     record = tmp_path / "kill.json"
-    options = ("--kills", "14", "--disks", "6", "--runs", "1", "--no-kits", "--record", str(record))
+    options = (
+        "--kills",
+        "14",
+        "--disks",
+        "16",
+        "--runs",
+        "1",
+        "--no-kits",
+        "--record",
+        str(record),
+    )
     command = [sys.executable, "-m", "benchmarks.soak.kill", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(record.read_text())
     assert told["failures"] == []
     assert told["counts"]["kills"] >= 8
-    assert told["counts"]["disk faults"] == 6
+    assert told["counts"]["disk faults"] == 16
+    assert told["counts"]["of these: slow"] >= 4
+    assert told["counts"]["reads while a slow disk was writing"] > 10
     assert told["counts"]["runs resumed bit for bit"] == 1
 
 

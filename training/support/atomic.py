@@ -155,6 +155,8 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             draft.mkdir()
             yield draft
+            for written in sorted(draft.rglob("*")):
+                _sync(written)
             if former is None:
                 draft.rename(target)
             else:
@@ -186,10 +188,10 @@ def _exchange(draft: Path, target: Path) -> None:
     aside.rename(draft)
 
 
-def _sync(folder: Path) -> None:
-    """Make a rename in ``folder`` survive a loss of power, where folders can be synchronised."""
+def _sync(path: Path) -> None:
+    """Make a file's content, or a rename in a folder, survive a loss of power where that can be."""
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
