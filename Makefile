@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test check check-format check-lint check-types format bench experiments \
-    fidelity soak kill fuzz licences peer-tests matrix wheel-test lock clean distclean
+    fidelity soak kill fuzz mutants licences peer-tests matrix wheel-test lock clean distclean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,6 +61,9 @@ kill: $(SETUP)  ## kill writers at random moments, fill their disks: the former 
 
 fuzz: $(SETUP)  ## damaged and hostile files: a named error or the original's results
 	$(BIN)/python -m benchmarks.soak.fuzz
+
+mutants: $(SETUP)  ## small mistakes in the sources: tests must notice nine of ten
+	$(BIN)/python -m benchmarks.mutation
 
 peer-tests: $(SETUP)  ## Lava's own tests, run in one process and on our Network
 	$(BIN)/python -m benchmarks.peers.peer_tests

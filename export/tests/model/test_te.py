@@ -150,3 +150,7 @@ def test_generator_starts_every_sample_at_phase_0():
     assert phase.tolist() == [0, 0]
     next_te(0)
     assert phase.tolist() == [3, 500_000]
+
+
+def test_a_quarter_wave_has_as_many_values_as_the_page_of_the_format_says():
+    assert len(te.quarter_wave(1.0, 8)) == 2**8
