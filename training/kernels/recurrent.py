@@ -39,7 +39,7 @@ def feed_back(weight: Any, spikes: Any, out: Any) -> None:
     add_rows(weight, active, count, out)
 
 
-class Gradients(NamedTuple):
+class LayerGradients(NamedTuple):
     """Gradients of a layer's current, bias and TE; of its decays and feedback, if asked for."""
 
     current: torch.Tensor
@@ -59,7 +59,7 @@ def gradients(
     spikes: torch.Tensor | None,
     p: Params,
     theta: torch.Tensor | None = None,
-) -> Gradients:
+) -> LayerGradients:
     """Return the gradients of a layer from that of its spikes.
 
     Memory is (batch, time, neuron), and ``flags`` are those of
@@ -86,7 +86,7 @@ def gradients(
         grad_weight = grad_x[:, 1:].flatten(0, 1).t() @ spikes[:, :-1].flatten(0, 1)
     assert sums.te is not None
     of_decays = (None if each is None else each[0] for each in values[:2])
-    return Gradients(grad_x, sums.bias[0], sums.te[0], *of_decays, grad_weight)  # type: ignore[call-arg]
+    return LayerGradients(grad_x, sums.bias[0], sums.te[0], *of_decays, grad_weight)  # type: ignore[call-arg]
 
 
 def fused(

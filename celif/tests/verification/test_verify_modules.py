@@ -11,7 +11,7 @@ pytest.importorskip("lava.magma", reason="Lava is not installed")
 
 from celif import verify
 from export import quantize, to_netx
-from export.tests.convert.test_users_networks import EXPORTED, made
+from export.tests.convert.users_modules import EXPORTED, made
 
 
 @pytest.mark.parametrize("name", EXPORTED)

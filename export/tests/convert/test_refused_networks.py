@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from export import ModelError, to_netx
-from export.tests.convert.test_users_networks import INPUTS, STEPS, Base, ResidualCurrent, made
+from export.tests.convert.users_modules import INPUTS, STEPS, Base, ResidualCurrent, made
 
 
 def test_graded_input_beyond_the_first_layer_is_refused(tmp_path):

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from export import quantize, read_netx, simulate, to_netx
-from export.tests.convert.test_users_networks import EXPORTED, made
+from export.tests.convert.users_modules import EXPORTED, made
 
 KINDS = ("residual", "residual-current", "shared-weights", "batch-norm", "images", "neuron-only")
 
