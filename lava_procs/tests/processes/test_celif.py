@@ -71,7 +71,9 @@ def test_float_model_equals_torch_bit_for_bit(layer, rng, dense_exp):
     current = torch.from_numpy((acc * 2.0**-layer.weight_exp).astype(np.float32))
     current += torch.from_numpy((layer.bias * unit).astype(np.float32))[:, None]
     te = torch.from_numpy((layer.te * 2.0**-layer.te_exp).astype(np.float32))
-    p = Params(layer.alpha_mant / 4096, layer.beta_mant / 4096, layer.theta0_int * unit)
+    decays = (layer.alpha_mant, layer.beta_mant)
+    alpha, beta = (torch.from_numpy(np.float32(np.atleast_1d(each) / 4096)) for each in decays)
+    p = Params(alpha, beta, layer.theta0_int * unit)
     expected = reference.scan(current[None], te, p, 0.2)
     assert run.v.dtype == run.theta.dtype == np.float32
     for name in STATE:
@@ -173,7 +175,7 @@ def test_every_var_can_be_read_after_a_run_in_lava(layer, rng, tag, tmp_path):
     np.testing.assert_array_equal(found["s"], expected.s[:, -1])
     np.testing.assert_array_equal(found["te"], layer.te)
     for name in ("alpha_mant", "beta_mant", "theta0_int", "weight_exp", "te_exp", "bias_exp"):
-        assert found[name] == getattr(layer, name)
+        np.testing.assert_array_equal(np.ravel(found[name]), np.ravel(getattr(layer, name)))
     np.testing.assert_array_equal(found["bias_mant"], layer.bias_mant)
     np.testing.assert_array_equal(found["v after set"], np.arange(6))
     assert expected.s.any()
