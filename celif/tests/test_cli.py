@@ -244,6 +244,20 @@ def test_inspect_fits_80_columns(
     assert "…" not in "".join(lines)
 
 
+def test_inspect_keeps_ranges_of_decays_on_one_line(
+    end_of: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    net = random_network(np.random.default_rng(0), (88, 88), 16, own_decays=True, per_channel=True)
+    write_netx(net, "own.net")
+    lines = end_of("inspect", "own.net").output.splitlines()
+    assert max(map(len, lines[1:])) <= 80
+    for layer, line in zip(net.layers, [x for x in lines if "CELIF" in x], strict=True):
+        for mantissas in (layer.alpha_mant, layer.beta_mant):
+            assert f" {mantissas.min()}..{mantissas.max()} " in line
+
+
 def test_version_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run_celif("--version")
     assert (result.exit_code, result.stdout) == (0, f"celif {metadata.version('celif-lava')}\n")

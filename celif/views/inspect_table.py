@@ -94,13 +94,16 @@ def show(about: dict[str, Any]) -> None:
         say(f"task {task['name']}" + (f": {task['encoding']}" if task["encoding"] else ""))
     kept = about["checksum"]
     say(f"checksum {kept[:16]}, verified" if kept else "no checksum: export it again for one")
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    rows = [cells(layer) for layer in about["layers"]]
+    # Ranges of decays, such as 1787..2343, leave no room for a second space between columns.
+    ranges = any(len(cell) > 8 for row in rows for cell in row[1:])
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0 if ranges else 1, 0, 0))
     for title in COLUMNS:
         # Folded, not cut off, where a terminal is too narrow.
         justify: Any = "left" if title in ("layer", "type") else "right"
         table.add_column(title, justify=justify, overflow="fold")
-    for layer in about["layers"]:
-        table.add_row(*map(escape, cells(layer)))
+    for row in rows:
+        table.add_row(*map(escape, row))
     results.print(table)
     for layer in about["layers"]:
         held = f", each value for {layer['te_hold']} steps" if layer.get("te_hold", 1) > 1 else ""
