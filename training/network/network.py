@@ -133,9 +133,8 @@ class Network(nn.Module):
         )
         self.decays = nn.ModuleDict(dict(self._start_decays()))
         for layer in (m for m in self.modules() if isinstance(m, Synapses)):
-            # With β = 0.99 and TE ≈ 0.01 a constant V draws Θ along with it, inside the surrogate's
-            # box, where a V below −1 multiplies gradients at every step: with torch's random biases
-            # fresh gradients are 10^4 and more. `celif reproduce stability` measures it.
+            # With torch's random biases, fresh gradients are 10^4 and more: a constant V draws Θ
+            # into the surrogate's box. `celif reproduce stability` measures and explains it.
             nn.init.zeros_(layer.bias)
 
     def _start_decays(self) -> Iterator[tuple[str, nn.ModuleList]]:
@@ -159,10 +158,10 @@ class Network(nn.Module):
 
     def neuron_params(self, i: int) -> NeuronParams:
         """Return the constants of spiking layer i; its decays are numbers or tensors (neuron,)."""
-        decays: dict[str, Any] = dict(self.decays.items())
-        own = {name: modules[i]() for name, modules in decays.items()}
-        given = {field.name: getattr(self.config, field.name) for field in fields(NeuronParams)}
-        return NeuronParams(**given | own)
+        given: dict[str, Any] = {f.name: getattr(self.config, f.name) for f in fields(NeuronParams)}
+        for name, modules in dict(self.decays.items()).items():
+            given[name] = modules[i]()
+        return NeuronParams(**given)
 
     @property
     def te_table(self) -> torch.Tensor:
@@ -272,13 +271,12 @@ class Network(nn.Module):
         x, p = self._ordered(x), self.config.dropout if self.training else 0.0
         counts = self.config.readout in ("mean", "spikes")
         own = [self.recurrent_layer(i) for i in range(len(self.spiking_layers))]
+        pairs = zip(self.spiking_layers, own, strict=True)
+        biases = [one.bias if each is None else one.bias + each.bias for one, each in pairs]
         spikes = layers(
             self._dropped(x) if self.training else x,
             [layer.weight for layer in self.spiking_layers],
-            [
-                layer.bias if each is None else layer.bias + each.bias
-                for layer, each in zip(self.spiking_layers, own, strict=True)
-            ],
+            biases,
             self.te_table,
             **self.neuron,
             backend=self.backend,
@@ -291,10 +289,7 @@ class Network(nn.Module):
         return self._read_rates(spikes / x.shape[2]) if counts else self.read(spikes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the logits (batch, classes) of ``x`` (batch, channel, time).
-
-        With ``readout="steps"`` they are (batch, classes, time).
-        """
+        """Return logits (batch, classes), or (batch, classes, time) with ``readout="steps"``."""
         if self.watch is None and self._fuses():
             return self._fused(x)
         states = self.hidden_states(x)
