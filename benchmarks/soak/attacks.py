@@ -18,15 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import h5py
-import numpy as np
 import torch
 
-from benchmarks.soak.mutants import CANARY
-from export.netx import integrity
+from benchmarks.soak import netx_attacks
 from training.support import tensor_file
 
-Make = Callable[[Path], None]
+Make = Callable[[Path], Any]
 
 
 class _Runs:
@@ -156,74 +153,26 @@ def _headers(good: bytes) -> dict[str, bytes]:
         "document with NaN": document('{"celif":NaN}'),
         "document of surrogates": document('{"celif":"\\ud800"}'),
         "doubled names": file(b'{"__metadata__":{},"__metadata__":{"celif":"{}"}}'),
+        "2 MB of empty lists": file(b'{"a":[' + b"[]," * 690_000 + b"[]]}"),
+        "document of 2 MB of empty lists": document('{"a":[' + "[]," * 690_000 + "[]]}"),
+        "overlapping tensors": file(
+            b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},'
+            b'"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}',
+            bytes(8),
+        ),
+        "tensors of 8-bit floats": file(
+            b'{"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}}', bytes(8)
+        ),
+        "tensor at a negative place": file(
+            b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}'
+        ),
+        "metadata of numbers": file(b'{"__metadata__":{"celif":5}}'),
         "header of 32 MB": file(b'{"a":"' + b" " * (32 << 20) + b'"}'),
         "header that is not text": file(b"{" + b"\xff" * 100),
         "length beyond the end": (1 << 63).to_bytes(8, "little") + good[8:],
         "no bytes": b"",
         "eight bytes": bytes(8),
     }
-
-
-def _in_netx(good: bytes) -> Iterator[tuple[str, Make]]:
-    """Yield changes of a netx file that it would take a careless reader to fall for."""
-    place = "layer/0/weight"
-
-    def changed(change: Callable[[h5py.File], Any], sign: bool = False) -> Make:
-        def make(path: Path) -> None:
-            path.write_bytes(good)
-            with h5py.File(path, "r+") as f:
-                change(f)
-                if sign:
-                    integrity.sign(f)
-
-        return make
-
-    def instead(value: Any) -> Callable[[h5py.File], None]:
-        def change(f: h5py.File) -> None:
-            del f[place]
-            f[place] = value
-
-        return change
-
-    def dataset(*values: Any, **named: Any) -> Callable[[h5py.File], None]:
-        def change(f: h5py.File) -> None:
-            del f[place]
-            f.create_dataset(place, *values, **named)
-
-        return change
-
-    def inside(name: str, f: h5py.File) -> None:
-        instead(f[name])(f)
-
-    for target in (CANARY, f"./{CANARY}", "/etc/passwd", "/dev/zero", "/proc/self/mem"):
-        yield f"external link to {target}", changed(instead(h5py.ExternalLink(target, "/w")))
-        yield f"storage in {target}", changed(dataset((8, 2), "i1", external=[(target, 0, 16)]))
-    yield "soft link to itself", changed(instead(h5py.SoftLink(f"/{place}")))
-    yield "soft link to the root", changed(instead(h5py.SoftLink("/")))
-    for name in ("/", "layer", "layer/0"):
-        yield f"{name} inside itself", changed(functools.partial(inside, name))
-    yield "gzip bomb", changed(dataset((1 << 28,), "i1", compression="gzip", fillvalue=1))
-    yield "4 TB that are not there", changed(dataset((1 << 20, 1 << 22), "i1"))
-    yield "4 TB in chunks", changed(dataset((1 << 20, 1 << 22), "i1", chunks=(1 << 10, 1 << 10)))
-    yield "references", changed(dataset((2,), h5py.ref_dtype))
-    yield "lists of any length", changed(dataset((2,), h5py.vlen_dtype(np.int32)))
-    yield "records", changed(dataset((2,), [("a", "i4"), ("b", "f8")]))
-    yield "a string of 1 MB", changed(instead(np.bytes_(b"x" * (1 << 20))))
-    for shape in ((0, 2), (2, 0), (0, 0), (0,), ()):
-        yield f"weights of shape {shape}", changed(instead(np.zeros(shape, np.int8)), sign=True)
-    yield "no checksum", changed(lambda f: f.__delitem__(integrity.CHECKSUM))
-    yield "version 99", changed(functools.partial(_set, "celif/version", 99), sign=True)
-    for name in ("steps", "gap", "input/channels", "input/bits"):
-        for value in (-1, 0, (1 << 62)):
-            what = f"celif/{name} is {value}"
-            yield what, changed(functools.partial(_set, f"celif/{name}", value), True)
-    for size in (512, 1024, 4096):
-        front = (b"#!/bin/sh\ntouch owned\n" + bytes(size))[:size]
-        yield f"netx after {size} other bytes", functools.partial(_write, data=front + good)
-
-
-def _set(name: str, value: int, f: h5py.File) -> None:
-    f[name][()] = value
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -270,5 +219,5 @@ def attacks(folder: Path, good: dict[str, bytes]) -> Iterator[tuple[str, Make]]:
     files = {**payloads, **_polyglots(payloads, good), **_headers(good["checkpoint"])}
     for name, data in files.items():
         yield name, functools.partial(_write, data=data)
-    yield from _in_netx(good["netx"])
+    yield from netx_attacks.attacks(good["netx"])
     yield from _odd_files(good)

@@ -29,7 +29,7 @@ _TENSOR, _SUM = "$tensor", "sha256"
 _HDF5 = int.from_bytes(b"\x89HDF\r\n\x1a\n", "little")
 """The first eight bytes of an HDF5 file, where a checkpoint has the size of its header."""
 
-_HEADER_MAX = 4 << 20
+_HEADER_MAX = 2 << 20
 """Largest header that is read; parsing the worst JSON of that size takes half a second."""
 
 
