@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.mutation import server
-from benchmarks.mutation.groups import GROUPS, ROOT, Group, excused
+from benchmarks.mutation.groups import GROUPS, ROOT, SourceGroup, excused
 from benchmarks.mutation.operators import Mutant, mutants
 
 RECORD = ROOT / "docs" / "reliability" / "mutants.json"
@@ -43,7 +43,7 @@ def _compiles(path: str) -> bool:
 class Tests:
     """The tests of a group: what each takes, and which functions it calls."""
 
-    def __init__(self, group: Group, compiled: bool) -> None:
+    def __init__(self, group: SourceGroup, compiled: bool) -> None:
         self.compiled, self.group = compiled, group
         files = [path for path in group.files() if _compiles(path) is not compiled]
         cache = CACHE / f"tests-{compiled}-{_hash(*files, *group.tests)}.json"
@@ -128,7 +128,7 @@ def _keep(path: Path, told: Any) -> None:
     draft.replace(path)
 
 
-def drawn(group: Group, name: str, count: int, seed: int) -> tuple[list[Mutant], int]:
+def drawn(group: SourceGroup, name: str, count: int, seed: int) -> tuple[list[Mutant], int]:
     """The sample of a group, in random order, and how many mutants there are in all."""
     every = [mutant for path in group.files() for mutant in mutants(ROOT, path)]
     known = {mutant.name: mutant for mutant in every}

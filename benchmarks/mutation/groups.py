@@ -12,7 +12,7 @@ EXCUSED = Path(__file__).with_name("excused.json")
 
 
 @dataclass(frozen=True)
-class Group:
+class SourceGroup:
     """A part of the sources, and files or folders of tests that concern it."""
 
     sources: tuple[str, ...]
@@ -31,7 +31,7 @@ class Group:
 
 
 GROUPS = {
-    "steps": Group(
+    "steps": SourceGroup(
         ("export/steps",),
         (
             "export/tests/steps",
@@ -42,7 +42,7 @@ GROUPS = {
             "lava_procs/tests/processes/test_slayer_neurons.py",
         ),
     ),
-    "netx": Group(
+    "netx": SourceGroup(
         ("export/netx",),
         (
             "export/tests/netx",
@@ -50,7 +50,7 @@ GROUPS = {
         ),
         ("export/netx/read.py _Reader.sources: not (isinstance(found, h5py.Dataset))",),
     ),
-    "convert": Group(
+    "convert": SourceGroup(
         ("export/convert",),
         ("export/tests/convert", "export/tests/qat"),
         (
@@ -59,12 +59,12 @@ GROUPS = {
             "export/convert/round.py integer_readout: 1 → 0",
         ),
     ),
-    "proof": Group(
+    "proof": SourceGroup(
         ("export/proof",),
         ("export/tests/proof", "export/tests/convert/test_choose.py"),
         ("export/proof/intervals.py _together: 1 → 2",),
     ),
-    "te": Group(
+    "te": SourceGroup(
         ("export/model/te.py",),
         (
             "export/tests/model",
@@ -74,7 +74,7 @@ GROUPS = {
         ),
         ("export/model/te.py CosineTable.generator: 0 → 1",),
     ),
-    "scans": Group(
+    "scans": SourceGroup(
         ("training/kernels/scans",),
         ("training/tests/kernels", "training/tests/test_functional.py"),
         (

@@ -78,7 +78,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         return compile(self.tree, self.path, "exec", dont_inherit=True)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _MutantFinder(importlib.abc.MetaPathFinder):
     """Finds the mutant's module before anything else does."""
 
     def __init__(self, mutant: Mutant) -> None:
@@ -207,7 +207,7 @@ def _child(
         config.DISABLE_JIT = 1
         os.environ["NUMBA_DISABLE_JIT"] = "1"
     if mutant is not None:
-        sys.meta_path.insert(0, _Finder(mutant))
+        sys.meta_path.insert(0, _MutantFinder(mutant))
     plugin = _Plugin(order, frozenset(str(ROOT / path) for path in traced))
     words = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder}/tests", "--no-header"]
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning", f"--timeout={each}"]

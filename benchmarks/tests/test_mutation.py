@@ -24,10 +24,10 @@ def inside(x, low, high, names=("a", "b")):
 JUDGED = """
 import json, sys
 from benchmarks.mutation import __main__ as judge, server
-from benchmarks.mutation.groups import Group
+from benchmarks.mutation.groups import SourceGroup
 from benchmarks.mutation.operators import mutants
 server.preload()
-group = Group(("export/steps/arithmetic.py",), ("export/tests/steps/test_celif.py",))
+group = SourceGroup(("export/steps/arithmetic.py",), ("export/tests/steps/test_celif.py",))
 judge.CACHE = judge.ROOT / sys.argv[1]
 tests = judge.Tests(group, compiled=False)
 names = {m.function + m.change: m for m in mutants(judge.ROOT, "export/steps/arithmetic.py")}
