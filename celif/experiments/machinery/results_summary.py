@@ -8,8 +8,8 @@ reproduced
 smaller task
     Run on a smaller task, or with less training; no number can be compared.
 partly
-    At the paper's size, but short of that, stopped early, or with moved images or a second look at
-    the test set, which the paper did not have.
+    At the paper's size, but short of that, stopped early, or reached with moved images or
+    after a second look at the test set.
 cited
     The paper cites the number; there is nothing of its own to reproduce.
 measured
