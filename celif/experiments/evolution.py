@@ -101,7 +101,8 @@ def _figure(
         axes[name].axhline(digit + 0.5, color="black", lw=0.6)
         if not spikes:
             figure.colorbar(shown, ax=axes[name], pad=0.01)
-    axes["S"].set(xlabel="time step", xticks=np.arange(0, len(x), image[1]))
+    apart = image[1] * max(1, len(x) // image[1] // 7)  # whole rows, with room for the numbers
+    axes["S"].set(xlabel="time step", xticks=np.arange(0, len(x), apart))
     plain([axes["input"]])
     return figure
 

@@ -104,7 +104,9 @@ def train(
     options
         Options of :class:`training.trainer.loop.Trainer`.
     """
-    if reusable and (known := recorded(out / name, recipe, net)) is not None and known.finished:
+    known = recorded(out / name, recipe, net)
+    known = known if known is not None and known.finished else None
+    if reusable and known is not None:
         return known
     watch = Stopwatch(out / name)
 
@@ -129,7 +131,8 @@ def train(
     if score is not None:
         shown = f"test {task.objective.name} {task.objective.text(score)}"
     console.note(f"{name}: {count:,} parameters, {shown}")
-    commit = machine.describe()["commit"]
+    # A finished run is loaded, not trained: it keeps the commit that trained it.
+    commit = machine.describe()["commit"] if known is None else known.commit
     done = Trained(name, trainer.history, score, count, finished, tuple(watch.seconds), commit)
     write_run(out / name, done, asdict(recipe), checkpoint.plain_config(net))
     return done

@@ -17,6 +17,7 @@ from celif.experiments.machinery.experiment import Experiment, Outcome, Row, Set
 from celif.experiments.machinery.runs import recorded, train
 from celif.tests.run_command import answer
 from training import Network, tasks
+from training.support import machine
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
 from training.trainer.run_folder import LAST
@@ -80,7 +81,9 @@ def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Pa
     assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4}), net) is None
 
 
-def test_a_run_of_another_network_is_not_taken(tmp_path: Path) -> None:
+def test_a_run_of_another_network_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = tasks.load("digits")
 
     def net(**options: float) -> Network:
@@ -89,4 +92,7 @@ def test_a_run_of_another_network_is_not_taken(tmp_path: Path) -> None:
     train("run", net(beta=0.98), task, RECIPE, tmp_path, measured=False)
     assert recorded(tmp_path / "run", RECIPE, net(beta=0.98)) is not None
     assert recorded(tmp_path / "run", RECIPE, net(beta=0.99)) is None
+    monkeypatch.setattr(machine, "describe", lambda: {"commit": "later"})
+    again = train("run", net(beta=0.98), task, RECIPE, tmp_path, measured=False)
+    assert again.commit != "later"  # it was loaded, not trained
     assert recorded(tmp_path / "run", RECIPE, torch.nn.Linear(3, 3)) is None
