@@ -37,6 +37,21 @@ def test_blocks_that_wrote_themselves_are_a_network(tmp_path, x):
     np.testing.assert_array_equal(trace.v[1], together.v[1])
 
 
+def test_blocks_of_images_that_wrote_themselves_are_a_network(tmp_path):
+    torch.manual_seed(0)
+    stack = [block.Conv(CELIF, 1, 2, 2, weight_scale=3), block.Flatten(), block.Dense(CELIF, 18, 4)]
+    x = (torch.rand(2, 1, 4, 4, 24, generator=torch.Generator().manual_seed(1)) < 0.4).float()
+    h = x
+    for layer in stack:
+        h = layer(h)
+    with h5py.File(tmp_path / "loop.net", "w") as f:
+        for i, layer in enumerate(stack):
+            layer.export_hdf5(f.create_group(f"layer/{i}"))
+    alone = read_netx(tmp_path / "loop.net")
+    assert [layer.neurons for layer in alone.layers] == [18, 4]
+    assert simulate(alone, x.reshape(2, 16, 24).numpy().astype(int), trace=True).spikes[0].any()
+
+
 def test_block_beside_a_stock_one_needs_to_netx(tmp_path, x):
     stack = [block.Dense(CELIF, 6, 5), slayer.block.cuba.Dense(CUBA, 5, 4)]
     h = x

@@ -265,3 +265,13 @@ def test_small_files_that_take_long_or_much_are_refused(name: str, path: Path) -
     with h5py.File(path, "a") as f:
         change(f)
     assert expected in str(refusal(path))
+
+
+def test_limits_are_those_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "FORMAT.md").read_text(encoding="utf-8")
+    assert "files above 1 GiB, files of more than 4,096 objects" in page
+    assert "more than 512 MiB" in page
+    assert (integrity.FILE_BYTES_MAX, integrity.OBJECTS_MAX) == (2**30, 4096)
+    assert integrity.CONTENT_BYTES_MAX == 512 * 2**20
+    assert (integrity.DEPTH_MAX, integrity.STRING_BYTES_MAX) == (8, 4096)
+    assert integrity.SLACK_BYTES_MAX == 16 * 2**20

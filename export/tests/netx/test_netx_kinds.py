@@ -11,6 +11,7 @@ import pytest
 from export import NetxError, read_netx, simulate, write_netx
 from export.netx import integrity
 from export.tests.strategies import assert_same, kinds_networks
+from hw_tests.networks.random_stacks import LayerSpec, random_stack
 
 IMAGES, ONE_TO_ONE = 0, 1
 
@@ -121,3 +122,14 @@ def test_file_of_version_2_is_still_read_and_runs_as_ever():
         50413568,
         2567537,
     ]
+
+
+def test_one_neuron_for_each_pixel_of_one_channel_comes_back(rng, tmp_path):
+    part = LayerSpec(1, kernel=(1, 1))
+    net = random_stack(rng, [part, LayerSpec(3)], 6, shape=(1, 2, 3))
+    write_netx(net, tmp_path / "net.net")
+    with h5py.File(tmp_path / "net.net") as f:
+        assert f["layer/0/type"][0] == b"input"
+    np.testing.assert_array_equal(
+        read_netx(tmp_path / "net.net").layers[0].weight, net.layers[0].weight
+    )
