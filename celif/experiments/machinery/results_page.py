@@ -27,7 +27,7 @@ What the CE-LIF paper (arXiv 2308.15150) shows, and what this project measured.
 
 - **Reproduced**: at the paper's size, and an accuracy at most 0.3 points below the paper's, a loss
   below its limit, an energy within 10 %, or every claim of the experiment.
-- **Partly**: at the paper's size, but short of that, after few epochs, or reached with moved
+- **Partly**: at the paper's size, but short of that, stopped early, or reached with moved
   images or after a second look at the test set; the row says which.
 - **Smaller task**: run on a smaller task, or with less training, than the paper's. The numbers
   cannot be compared.
