@@ -128,7 +128,7 @@ def _outcome(
     if not of_paper:
         notes.append(
             "The paper's column is of Seq-MNIST, for the order. Hidden biases start at zero for "
-            "all six, which keeps networks without TE quieter than torch's biases would."
+            "all six."
         )
     if seeds > 1:
         notes.append("± is the standard deviation over the seeds (n − 1).")
