@@ -13,6 +13,7 @@ the integer one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def cuba_chain(nodes: Nodes, edges: Edges, time: Time) -> nn.Module:
     order = ordered([name for name in nodes if name not in inside], edges)
     kinds = [kind(nodes[name]) for name in order]
     inner = order[1:-1]
-    if kinds[0] != "Input" or kinds[-1] != "Output" or len(edges) != len(order) - 1:
+    if kinds[0] != "Input" or kinds[-1] != "Output" or sorted(edges) != sorted(pairwise(order)):
         raise NirError(order[0], "a chain from one input to one output", " → ".join(kinds))
     blocks: list[nn.Module] = []
     while len(inner) >= 2 and kind(nodes[inner[1]]) in KINDS:
@@ -83,7 +84,9 @@ def _constants(name: str, node: Any, time: Time) -> _Constants:
 
 
 def _block(weights: str, synapse: Any, neurons: str, node: Any, time: Time, loop: Any) -> nn.Module:
-    from lava.lib.dl import slayer
+    from lava_procs import import_lava as import_lava  # mends Lava, so it has to come first
+
+    from lava.lib.dl import slayer  # isort: skip
 
     found = _constants(neurons, node, time)
     scale = np.reshape(found.gain / thresholds(neurons, node), (-1, 1))

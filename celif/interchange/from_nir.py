@@ -13,7 +13,15 @@ import torch
 from torch import nn
 
 from celif.interchange import cuba, neurons
-from celif.interchange.graph import Edges, Nodes, flattened, kind, ordered, without_loops
+from celif.interchange.graph import (
+    Edges,
+    Nodes,
+    flattened,
+    kind,
+    ordered,
+    require_sources,
+    without_loops,
+)
 from celif.interchange.neurons import DISCRETISATIONS, Time
 from celif.interchange.nir_file import read_nir
 from celif.interchange.nodes import NirError, nir_package
@@ -66,12 +74,15 @@ class NirNetwork(nn.Module):
         loops, edges = without_loops(nodes, edges)
         inside = set(loops.values())
         self.order = ordered([name for name in nodes if name not in inside], edges)
+        require_sources(self.order, nodes, edges)
         self.sources = {name: [a for a, b in edges if b == name] for name in self.order}
         outputs = [name for name in self.order if kind(nodes[name]) == "Output"]
         if len(outputs) != 1:
-            raise NirError("Output", "one output", len(outputs))
+            found = f"{len(outputs)} outputs: {', '.join(outputs)}" if outputs else "none"
+            raise NirError(" and ".join(outputs) or "Output", "one output", found)
         self.output = outputs[0]
         self.parts = nn.ModuleDict()
+        self.keys: dict[str, str] = {}
         shapes: dict[str, tuple[int, ...]] = {}
         for name in self.order:
             before = next((shapes[each] for each in self.sources[name]), ())
@@ -80,12 +91,13 @@ class NirNetwork(nn.Module):
             loop = nodes[loops[name]] if name in loops else None
             part = stateless(name, nodes[name])
             if kind(nodes[name]) in ("I", "LI"):
-                before_it = [self.parts[_key(each)] for each in self.sources[name]]
+                before_it = [self.parts[self.keys[each]] for each in self.sources[name]]
                 shared = any(a in self.sources[name] and b != name for a, b in edges)
                 part = neurons.integrator(name, nodes[name], time, before_it, last and not shared)
             elif part is None:
                 part = _neurons(name, nodes[name], time, loop, shapes[name])
-            self.parts[_key(name)] = part
+            self.keys[name] = _key(name, self.parts)
+            self.parts[self.keys[name]] = part
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """What reaches the output, for ``x`` (batch, channel, …, time)."""
@@ -95,12 +107,16 @@ class NirNetwork(nn.Module):
             total = x if not given else given[0]
             for each in given[1:]:
                 total = total + each
-            values[name] = self.parts[_key(name)](total)
+            values[name] = self.parts[self.keys[name]](total)
         return values[self.output]
 
 
-def _key(name: str) -> str:
-    return name.replace(".", "_")
+def _key(name: str, parts: nn.ModuleDict) -> str:
+    """A node's name as ``parts`` can hold it, and as no other node of it has."""
+    key = name.replace(".", "_") or "_"
+    while hasattr(parts, key):  # another node, or an attribute of every module such as "type"
+        key += "_"
+    return key
 
 
 def _neurons(name: str, node: Any, time: Time, loop: Any, shape: tuple[int, ...]) -> nn.Module:
