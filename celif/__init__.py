@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from training import functional as functional
     from training import tasks as tasks
     from training import trainer as trainer
+    from training.checkpoint import save as save
 
 check_siblings()
 
@@ -43,6 +44,7 @@ _HOMES = {
     "quantize": ("export", "quantize"),
     "read_netx": ("export", "read_netx"),
     "run": ("lava_procs", "run"),
+    "save": ("training.checkpoint", "save"),
     "simulate": ("export", "simulate"),
     "tasks": ("training.tasks", None),
     "to_netx": ("export", "to_netx"),
@@ -59,6 +61,7 @@ __all__ = [  # noqa: RUF022, in the order in which they are used
     "functional",
     "tasks",
     "trainer",
+    "save",
     "to_netx",
     "read_netx",
     "simulate",

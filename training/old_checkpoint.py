@@ -186,7 +186,9 @@ def _plain(value: Any, seen: Iterator[int]) -> Any:
 def _modern(content: Any) -> dict[str, Any]:
     """Bring the content of versions 1 and 2 into the form of version 3."""
     if not isinstance(content, dict) or not {"celif", "network", "weights"} <= set(content):
-        raise CheckpointError("another file of torch")
+        raise CheckpointError(
+            "another file of torch; save a module of your own with celif.save(path, net)"
+        )
     version = content["celif"]
     if type(version) is not int or version not in (1, 2):
         raise CheckpointError(f"version {version!r}; versions 1 and 2 can be converted")

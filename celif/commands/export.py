@@ -31,7 +31,10 @@ EXAMPLES = (
 def export(
     source: Annotated[
         Path,
-        typer.Argument(metavar="CHECKPOINT", help="Checkpoint that celif train or finetune wrote."),
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="Checkpoint of celif train, finetune, a Trainer or celif.save.",
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The netx file to write.")],
     weight_bits: WeightBits = "8",
@@ -72,6 +75,8 @@ def export(
     )
     net, about = read_checkpoint(source, network)
     label = TaskLabel(task) if task is not None else task_of(about)
+    if task is not None:
+        own_data.require_name(str(source), task_of(about), task)
     if isinstance(net, QuantizedNetwork):
         if chosen != formats(**DEFAULTS):
             raise ValueError(

@@ -50,7 +50,7 @@ def fit(
 ) -> None:
     """Place a netx file on a chip's cores; estimate energy and time.
 
-    Energy and time need samples, from --task or --input, on which operations are counted.
+    Energy and time need samples, from --task, --data or --input, on which operations are counted.
     """
     if calibration:
         _calibrate(as_json)

@@ -80,6 +80,11 @@ def climb(
     console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")
     result = verify(fixed, source, x, y, targets=targets, lava_samples=lava_samples, chip=chip)
     show_verification(result)
+    if against is None:
+        console.note(
+            "without --against, the file was not compared with its checkpoint, nor the integers "
+            "with the float network"
+        )
     return Climbed(result, x, y, source, about)
 
 

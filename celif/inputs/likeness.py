@@ -9,7 +9,7 @@ from export.model.network import Encoding
 CLIPPED = 0.01
 """Share of input values that may lie beyond the largest graded spike."""
 
-LEAST_RANGE = 1 / 16
+LEAST_RANGE = 1 / 8
 """Share of the input range that the largest samples should reach."""
 
 

@@ -45,6 +45,8 @@ def read_checkpoint(path: Path, network: str | None = None) -> tuple[nn.Module, 
         net.load_state_dict(content["weights"])
     except (AttributeError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())
+        if len(reason) > 300:  # one clause for each tensor
+            reason = f"{reason[:300]} …"
         raise ValueError(
             f"--network {network}: expected the module of {path}, found {reason}"
         ) from None

@@ -134,6 +134,8 @@ def _from_function(name: str, data: Path | None) -> Task:
 def user_object(name: str, option: str) -> Callable[..., Any]:
     """Import ``module:function``; modules in the current folder are found, too."""
     module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise ValueError(f"{option}: expected MODULE:FUNCTION, got {name!r}")
     sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), attribute, None)
@@ -149,6 +151,17 @@ def user_object(name: str, option: str) -> Callable[..., Any]:
     return found
 
 
+def require_name(model: str, known: TaskLabel | None, name: str) -> None:
+    """Refuse the name of another task than a model's, where either is one that celif knows."""
+    if known is None or known.name == name:
+        return
+    if tasks.is_known(name) or tasks.is_known(known.name):
+        raise ValueError(
+            f"{model}: expected task {known.name}, got task {name}; pass the task that the network "
+            "was trained on"
+        )
+
+
 def require_task(
     model: str, shape: tuple[int, int], outputs: int, known: TaskLabel | None, task: Task
 ) -> None:
@@ -160,8 +173,7 @@ def require_task(
     """
     ours = tasks.is_known(task.name)
     remedy = "pass the task that the network was trained on"
-    if known is not None and known.name != task.name and (ours or tasks.is_known(known.name)):
-        raise ValueError(f"{model}: expected task {known.name}, got task {task.name}; {remedy}")
+    require_name(model, known, task.name)
     if known is not None and known.encoding and task.encoding not in ("", known.encoding):
         raise ValueError(
             f"{model}: expected samples of task {known}, got {task.name} ({task.encoding}); "
@@ -171,6 +183,10 @@ def require_task(
     wrong = task.classes != outputs if ours else task.classes > outputs
     if found == shape and not (task.objective is tasks.CLASS and wrong):
         return
+    if found == shape[::-1]:
+        remedy = "channels and time are exchanged: transpose the samples"
+    elif found == shape and not ours:
+        remedy = "classes are numbered from 0"
     made_for = f"task {known.name}, " if known else ""
     most = "" if ours else "at most "
     raise ValueError(

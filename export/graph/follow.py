@@ -96,17 +96,24 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
         self.input = SpikeSource("the input", shape.size, shape)
         self.seen: dict[int, tuple[Any, Any]] = {}
         self.depth = 0  # inside a block or a neuron, which is one call to the recorder
+        self.versions: dict[int, int] = {}
         self.decisions: list[str] = []
         index = torch.arange(x.numel()).reshape(x.shape)
         self.keep(x, Value({self.input: Term()}, x.new_zeros(shape.size), index, self.steps))
 
     def keep(self, tensor: Any, value: Any) -> None:
+        self.versions[id(tensor)] = _version(tensor)
         self.seen[id(tensor)] = (tensor, value)  # the tensor too, or its id would be used again
 
     def known(self, tensor: Any) -> Any:
         """Return a tensor's Value, the reason why it has none, or None if it is a constant."""
         found = self.seen.get(id(tensor))
-        return None if found is None else found[1]
+        if found is None:
+            return None
+        # Assignments to elements are not seen, but they count, in all views of a tensor.
+        if _version(tensor) != self.versions[id(tensor)]:
+            return f"a tensor that was changed in place (in {self.where})"
+        return found[1]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -115,6 +122,9 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
         known = [self.known(a) for a in _leaves((args, kwargs)) if isinstance(a, torch.Tensor)]
         if all(each is None for each in known):
             return func(*args, **kwargs)  # a constant: parameters among themselves
+        # Before the call, which may change a tensor in place.
+        values = tuple(map(self.swapped, args))
+        named = {key: self.swapped(each) for key, each in kwargs.items()}
         with torch.no_grad():
             result = func(*args, **kwargs)
         tensors = [each for each in _leaves(result) if isinstance(each, torch.Tensor)]
@@ -128,7 +138,7 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
         value: Any = next((each for each in known if isinstance(each, str)), None)
         if value is None:
             try:
-                value = self.evaluate(func, name, args, kwargs)
+                value = self.evaluate(func, name, values, named)
             except NotAffineError as error:
                 value = f"{error} ({name} in {self.where})"
             except ModelError:
@@ -145,19 +155,17 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
         for i, each in enumerate(result):
             self.keep(each, value if isinstance(value, str) else value[i])
 
-    def evaluate(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def swapped(self, each: Any) -> Any:
+        """Return an argument with what is known of its tensors in their place."""
+        if isinstance(each, torch.Tensor):
+            found = self.known(each)
+            return each if found is None else found
+        if isinstance(each, (list, tuple)):
+            return type(each)(map(self.swapped, each))
+        return each
+
+    def evaluate(self, func: Any, name: str, values: Any, named: dict[str, Any]) -> Any:
         """Return the value of a function's result."""
-
-        def swap(each: Any) -> Any:
-            if isinstance(each, torch.Tensor):
-                found = self.known(each)
-                return each if found is None else found
-            if isinstance(each, (list, tuple)):
-                return type(each)(map(swap, each))
-            return each
-
-        values = tuple(map(swap, args))
-        named = {key: swap(each) for key, each in kwargs.items()}
         if name in ("celif", "layers"):
             return getattr(self, name)(*values, **named)
         if name in operations.KEEPING:
@@ -193,6 +201,11 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
             self.path.pop()
 
         return hook
+
+
+def _version(tensor: torch.Tensor) -> int:
+    """How often a tensor, or one that shares its memory, was changed in place."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def _of_training(frame: FrameType) -> bool:

@@ -37,6 +37,8 @@ class NeuronCalls:
         super().__init__()
         self.steps = steps
         self.sources: list[SpikeSource] = []
+        self.owners: list[Any] = []
+        """What holds each layer's TE, kept alive: an object that is freed may pass on its id."""
         self.path: list[str] = []
         """The modules that are running, the innermost last."""
 
@@ -101,13 +103,15 @@ class NeuronCalls:
         if bias is not None:
             spread = bias.repeat_interleave(shape.size // len(bias))
             current = replace(current, bias=current.bias + spread)
+        owner = te if te_key is None else te_key
+        self.owners.append(owner)
         source = SpikeSource(
             name,
             shape.size,
             shape,
             current=current,
             te=te[: shape.channels],
-            te_key=id(te if te_key is None else te_key),
+            te_key=id(owner),
             params=constants(params, shape.channels, current.bias),
             width=width,
             weight_rec=weight_rec,

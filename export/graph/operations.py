@@ -30,7 +30,10 @@ KEEPING = {
 }  # fmt: skip
 """Functions that change nothing in evaluation mode."""
 
-READING = {"__bool__", "item", "tolist", "__float__", "__int__", "__index__"}
+READING = {
+    "__bool__", "item", "tolist", "__float__", "__int__", "__index__", "numpy", "__array__",
+    "equal", "allclose", "is_nonzero",
+}  # fmt: skip
 """Functions that take numbers out of a tensor, by which code can decide what to compute."""
 
 

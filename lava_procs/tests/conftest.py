@@ -40,6 +40,15 @@ def segments() -> set[str]:
     return unmapped
 
 
+def staying(left: set[str]) -> set[str]:
+    """Return the segments that stay: those of runs side by side with this one soon vanish."""
+    until = time.monotonic() + 60
+    while left and time.monotonic() < until:
+        time.sleep(0.1)
+        left = left & segments()
+    return left
+
+
 @pytest.fixture
 def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fails if the test leaves a process, an open file, shared memory or a temporary file."""
@@ -58,10 +67,4 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         own.write_text(former)
     assert psutil.Process().num_fds() == before
     assert list(folder.iterdir()) == []
-    # A segment is unmapped for a moment while another run creates it.
-    for _ in range(20):
-        left = segments() - shared
-        if not left:
-            break
-        time.sleep(0.1)
-    assert left == set()
+    assert staying(segments() - shared) == set()

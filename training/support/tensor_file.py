@@ -125,7 +125,10 @@ def _document(data: bytes) -> dict[str, Any]:
     try:
         text = _parsed(data[8 : 8 + size])["__metadata__"][KEY]
     except (KeyError, TypeError):
-        raise TensorFileError("a safetensors file without a celif document") from None
+        raise TensorFileError(
+            "a safetensors file that celif did not write; "
+            "save a module of your own with celif.save(path, net)"
+        ) from None
     if not isinstance(text, str):
         raise TensorFileError("damage (its document is not text)")
     return _parsed(text)

@@ -108,6 +108,8 @@ def from_arrays(
         tested,
         classes=classes,
         objective=objective,
+        # Another split would test with samples that a network was trained on.
+        encoding="" if test is not None else f"{held_out:g} of them set aside by seed {seed}",
     )
 
 

@@ -14,6 +14,8 @@ from celif.tests.run_command import answer
 from training import checkpoint, tasks, trainer
 from training.support import tensor_file
 
+MODELS = Path(__file__).resolve().parents[3] / "models"
+
 STEPS, CLASSES = 12, 3
 SMALL = ("--epochs", 2, "--hidden", "8,8", "--dropout", 0)
 
@@ -109,6 +111,27 @@ def test_run_made_in_python_is_usable(folder: Path, end_of: Any) -> None:
     ran = answer("run", "mine.net", "--data", "mine.npz", "--samples", 2)
     simulated = answer("simulate", "mine.net", "--data", "mine.npz", "--samples", 2)
     assert ran["predictions"] == simulated["predictions"]
+
+
+def test_samples_that_another_split_sets_aside_are_refused(folder: Path, end_of: Any) -> None:
+    task = tasks.from_arrays("bursts", *samples(), seed=5)
+    recipe = trainer.Recipe(epochs=1, batch=32)
+    trainer.Trainer(trainer.start(task, (8, 8), recipe), task, recipe, "run").run()
+    refused = end_of("evaluate", "run/best.safetensors", "--data", "mine.npz")
+    assert refused.code == 2
+    assert "0.1 of them set aside by seed 5" in refused.error
+    assert "0.1 of them set aside by seed 0" in refused.error
+
+
+def test_task_of_another_name_is_no_label_of_a_known_network(folder: Path, end_of: Any) -> None:
+    net = checkpoint.load(MODELS / "ps-mnist-88.safetensors")
+    checkpoint.save("ps.safetensors", net, task="ps-mnist")
+    np.save("pixels.npy", np.random.default_rng(0).random((4, 1, 784), np.float32))
+    options = ("--task", "seq-mnist", "--calibration", "pixels.npy")
+    refused = end_of("export", "ps.safetensors", "-o", "ps.net", *options)
+    assert refused.code == 2
+    assert "expected task ps-mnist, got task seq-mnist" in refused.error
+    assert not Path("ps.net").exists()
 
 
 def test_module_of_ones_own_is_built_by_its_function(folder: Path, end_of: Any) -> None:

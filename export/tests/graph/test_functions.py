@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from export import ModelError, read_netx, simulate, to_netx
-from training import CELIF
+from training import CELIF, functional
 
 STEPS, INPUTS, WIDTH = 20, 6, 9
 
@@ -76,12 +76,66 @@ def test_other_einsums_are_refused_by_name(equation, why, x, tmp_path) -> None:
         exported(current, x, tmp_path)
 
 
-@pytest.mark.parametrize("reading", ["bool", "item"])
+READINGS = {
+    "bool": lambda x: x.mean() > 0.2,
+    "item": lambda x: x.mean().item() > 0.2,
+    "numpy": lambda x: x.detach().numpy().mean() > 0.2,
+    "equal": lambda x: not torch.equal(x, torch.zeros_like(x)),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
 def test_forward_that_reads_its_tensors_warns_of_it(reading, x, tmp_path) -> None:
     def current(weight, x):
-        large = x.mean() > 0.2 if reading == "bool" else x.mean().item() > 0.2
-        return (2 if large else 1) * (weight @ x)
+        return (2 if READINGS[reading](x) else 1) * (weight @ x)
 
     with pytest.warns(UserWarning, match="OneLayer reads numbers out of its tensors"):
         _, spikes = exported(current, x, tmp_path)
     assert spikes.any()
+
+
+@pytest.mark.parametrize("change", ["clamp_", "setitem", "add_"])
+def test_tensor_that_is_changed_through_a_view_is_refused_by_name(change, x, tmp_path) -> None:
+    def current(weight, x):
+        made = weight @ x
+        if change == "clamp_":
+            made[:, :4].clamp_(min=-100.0)
+        elif change == "add_":
+            made[:, :4].add_(0.0)
+        else:
+            made[:, :4][:] = made[:, :4].clamp(min=-100.0)
+        return made
+
+    with pytest.raises(ModelError, match="a tensor that was changed in place"):
+        exported(current, x, tmp_path)
+
+
+def test_sliced_tables_of_te_keep_formats_of_their_own(x, tmp_path) -> None:
+    class Sliced(nn.Module):
+        def __init__(self, inputs: int, scale: float) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(WIDTH, inputs))
+            self.te = nn.Parameter(scale * torch.rand(WIDTH, 2 * STEPS))
+
+        def forward(self, x):
+            return functional.celif(self.weight @ x, self.te[:, :STEPS])
+
+    torch.manual_seed(0)
+    net = nn.Sequential(Sliced(INPUTS, 0.01), Sliced(WIDTH, 2.0), Sliced(WIDTH, 0.1))
+    for _ in range(5):  # the slices are freed, and their memory used again, by chance
+        to_netx(net, tmp_path / "net.net", calibration=x)
+        layers = read_netx(tmp_path / "net.net").layers
+        for layer, module in zip(layers, net, strict=True):
+            te = layer.te / 2.0**layer.te_exp
+            assert abs(te - module.te[:, :STEPS].detach().numpy()).max() <= module.te.max() / 100
+
+
+def test_tensor_that_is_changed_itself_is_followed(x, tmp_path) -> None:
+    def current(weight, x):
+        made = weight @ x
+        made *= 1.5
+        return made.add_(0.1)
+
+    net, spikes = exported(current, x, tmp_path)
+    assert 0.02 < spikes.mean() < 0.98
+    assert (spikes == net(x)).float().mean() > 0.9, "but for the rounding of weights"

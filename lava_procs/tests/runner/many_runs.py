@@ -30,7 +30,7 @@ from export import write_netx
 from hw_tests.networks.random_nets import random_network
 from lava_procs import LavaRunError, Network, run
 from lava_procs.processes.celif.models import PyCELIFModelFixed
-from lava_procs.tests.conftest import processes_named, segments
+from lava_procs.tests.conftest import processes_named, segments, staying
 
 RUNS = {"inline": 200, "lava": 50}
 BAD_ONE_IN = 10
@@ -53,7 +53,7 @@ def held(shared: set[str]) -> dict[str, int]:
         "open files": me.num_fds(),
         "processes": len(processes_named(_name)),
         "temporary files": len(os.listdir(tempfile.gettempdir())),
-        "shared memory": len(segments() - shared),
+        "shared memory": len(staying(segments() - shared)),
         "networks": len(_networks),
         "Processes in Lava's register": len(ProcessServer().processes),
         "Vars in Lava's register": len(VarServer().vars),
