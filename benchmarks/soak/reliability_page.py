@@ -71,7 +71,8 @@ def mutants(record: dict[str, Any]) -> str:
     rows = [head, "|---|" + "---:|" * 8]
     for name, row in record["groups"].items():
         numbers = [f"{row[key]:,}" for key in _COLUMNS]
-        rows.append(f"| {name} | {' | '.join(numbers)} | {_share(row['share'], row['interval'])} |")
+        share = _share(row["share"], row["interval"]) if row["sample"] else "not run | "
+        rows.append(f"| {name} | {' | '.join(numbers)} | {share} |")
     total = [f"{sum(row[key] for row in record['groups'].values()):,}" for key in _COLUMNS]
     share = _share(record["noticed"] / record["counted"], record["interval"])
     rows.append(f"| **all** | {' | '.join(total)} | {share} |")
