@@ -120,8 +120,12 @@ def optimizer_state(content: Content, path: Path, optimizer: torch.optim.Optimiz
             numbers = (first, second, group["lr"], group["eps"], group["weight_decay"])
             if group["params"] != mine["params"] or not all(map(math.isfinite, numbers)):
                 raise ValueError("parameter groups")
+            if tensors := [name for name in group if isinstance(group[name], torch.Tensor)]:
+                raise ValueError(f"a tensor for {tensors[0]}")
             group["betas"] = (first, second)
-    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
+    except (
+        TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError,
+    ) as error:  # fmt: skip
         raise CheckpointError(
             f"{path}: optimizer: expected the state of AdamW for this network, found something "
             f"else ({error})"

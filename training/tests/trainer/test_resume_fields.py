@@ -60,6 +60,12 @@ CHANGES = {
     "optimizer-lr": ("optimizer/param_groups/0/lr", "x", "optimizer: expected the state of AdamW"),
     "optimizer-params": ("optimizer/param_groups/0/params", [0], "optimizer: .*parameter groups"),
     "optimizer-groups": ("optimizer/param_groups", 1, "optimizer: expected the state of AdamW"),
+    "optimizer-tensor": ("optimizer", torch.zeros(2, 2, 2), "optimizer: expected the state of"),
+    "optimizer-fused": (
+        "optimizer/param_groups/0/fused",
+        torch.zeros(2),
+        "optimizer: .*a tensor for fused",
+    ),
     "random": ("random", [], "random: expected a state for each process, found none"),
     "random-type": ("random/0", torch.zeros(9), "random: expected bytes, found"),
     "random-size": ("random/0", torch.zeros(9, dtype=torch.uint8), "random: expected a state of"),
