@@ -93,7 +93,7 @@ def _block(weights: str, synapse: Any, neurons: str, node: Any, time: Time, loop
     values = scale * _matrix(weights, synapse)
     feedback = None if loop is None else scale * _matrix(f"{neurons} feedback", loop)
     largest = max(np.abs(each).max() for each in (values, feedback) if each is not None)
-    unit = _LARGEST / largest  # the threshold follows
+    unit = _LARGEST / (largest or 1.0)  # the threshold follows
     params = {
         "threshold": float(unit),
         "current_decay": found.current_decay,

@@ -50,9 +50,11 @@ def from_nir(source: Any, dt: float, steps: int, *, discretisation: str = "euler
     Returns
     -------
     nn.Module
-        A module that :func:`export.to_netx` exports. It returns spikes (batch, neuron, time), or
-        the last potentials (batch, neuron) if the graph ends with an integrator. A chain of CubaLIF
-        and IF nodes becomes SLAYER's CUBA blocks, which need lava-dl.
+        A module that returns spikes (batch, neuron, time), or the last potentials (batch, neuron)
+        if the graph ends with an integrator; :func:`export.to_netx` exports it unless that is LI.
+        Behind LIF or CELIF nodes, Linear or Affine without an integrator returns the currents of
+        every step, whose mean over time is a module that can be exported. A chain of CubaLIF and IF
+        nodes becomes SLAYER's CUBA blocks, which need lava-dl.
     """
     nir_package()
     if discretisation not in DISCRETISATIONS:

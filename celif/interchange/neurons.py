@@ -101,10 +101,13 @@ def lif(name: str, node: Any, time: Time, loop: Any, before: tuple[int, ...]) ->
     alpha: Any = time.decays(name, "tau", taus)
     if taus.ndim != 1:  # an image's channels have one decay each, not its pixels
         alpha = time.decay(name, "tau", taus)
-    threshold = thresholds(name, node)
-    gain = (1 - alpha) * np.asarray(node.r, np.float64) / threshold
-    offset = (1 - alpha) * np.asarray(node.v_leak, np.float64) / threshold
-    shape = np.broadcast_shapes(gain.shape, offset.shape) or before
+    threshold = _shaped(name, "v_threshold", thresholds(name, node), before)
+    share = 1 - _shaped(name, "tau", alpha, before)
+    gain = share * _shaped(name, "r", node.r, before) / threshold
+    offset = share * _shaped(name, "v_leak", node.v_leak, before) / threshold
+    shape = np.broadcast_shapes(gain.shape, offset.shape)
+    if np.prod(shape) == 1 and before:
+        shape = before
     if not shape:
         raise NirError(name, "parameters of every neuron", "one number")
     if loop is not None and len(shape) > 1:
@@ -116,6 +119,17 @@ def lif(name: str, node: Any, time: Time, loop: Any, before: tuple[int, ...]) ->
     each = alpha if np.ndim(alpha) and len(alpha) == shape[0] else np.ravel(alpha)[0]
     neurons = CELIF(shape[0], time.steps, kind="lif", alpha=each, theta0=1.0, bias=False)
     return Neurons(neurons, each_gain, each_offset, None if loop is None else Matrix(loop))
+
+
+def _shaped(name: str, field: str, values: Any, before: tuple[int, ...]) -> np.ndarray:
+    """Parameters of neurons behind ``before``; those of an image's channels hold for its pixels."""
+    found = np.asarray(values, np.float64)
+    if found.ndim != 1 or len(before) < 2:
+        return found
+    if len(found) not in (1, before[0]):
+        expected = f"{field} of {before[0]} channels, or of every pixel"
+        raise NirError(name, expected, f"{len(found)} values in a row")
+    return found.reshape(-1, 1, 1)
 
 
 def celif(name: str, node: Any, time: Time, loop: Any) -> nn.Module:
@@ -164,7 +178,7 @@ def absorb(node: Any, time: Time, weights: Matrix) -> None:
     with torch.no_grad():
         for values in (weights.weight.T, weights.bias):
             if values is not None:
-                values.copy_(values.double() * torch.from_numpy(gain))
+                values.copy_(values.double() * torch.as_tensor(gain))
 
 
 class LeakyIntegrator(nn.Module):

@@ -32,7 +32,8 @@ def to_nir(
     nodes with τ = dt / (1 − α). CUBA layers become CubaLIF nodes, or IF nodes where V does not leak
     and no current is kept. CE-LIF layers become nodes of type CELIF
     (:mod:`celif.interchange.nodes`), with their integers in the metadata. A readout becomes an
-    Affine node that receives the last spikes: its mean over time are the logits.
+    Affine node that receives the last spikes, and an I node that takes the mean over the file's
+    steps: its last potentials are the logits.
 
     Parameters
     ----------
@@ -74,8 +75,10 @@ def to_nir(
         nodes["readout"] = nir.Affine(
             weight=fixed.readout.weight * step, bias=fixed.readout.bias * step
         )
-        edges.append((last, "readout"))
-        last = "readout"
+        mean = np.full(fixed.readout.neurons, 1 / (dt * fixed.steps))
+        nodes["logits"] = nir.I(r=mean)
+        edges += [(last, "readout"), ("readout", "logits")]
+        last = "logits"
     width = fixed.layers[-1].neurons if fixed.readout is None else fixed.readout.neurons
     nodes["output"] = nir.Output({"output": np.array([width])})
     edges.append((last, "output"))

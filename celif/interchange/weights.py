@@ -82,6 +82,11 @@ def output_shape(node: Any, before: tuple[int, ...]) -> tuple[int, ...]:
     """Shape to give the parameters of the next neurons where they are one number for all."""
     if kind(node) in ("Linear", "Affine"):
         return (len(node.weight),)
+    if kind(node) == "Input":
+        shape = np.ravel(node.input_type["input"])
+        return (int(shape[0]), 1, 1) if len(shape) == 3 else ()
+    if kind(node) == "Flatten":
+        return ()
     return (len(node.weight), 1, 1) if kind(node) == "Conv2d" else before
 
 

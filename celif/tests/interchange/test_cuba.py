@@ -142,6 +142,43 @@ def test_graph_that_ends_with_an_integrator_has_a_readout(rng, x, tmp_path: Path
         require_climb(fixed, x)
 
 
+@pytest.mark.parametrize("neurons", [lif, cuba])
+def test_one_number_for_all_integrators_is_read(rng, x, neurons):
+    if neurons is cuba:
+        pytest.importorskip("lava.lib.dl.slayer", reason="Lava is not installed")
+    hidden, last = (nir.Linear(weight=rng.normal(0, 2, s)) for s in ((6, 5), (4, 6)))
+    one, each = (
+        from_nir(graph(hidden, neurons(6), last, nir.I(r=r)), DT, STEPS)(x).detach().numpy()
+        for r in (np.array(150.0), np.full(4, 150.0))
+    )
+    assert np.abs(each).max() > 1
+    np.testing.assert_array_equal(one, each)
+
+
+@pytest.mark.usefixtures("slayer")
+def test_cuba_neurons_without_weights_are_silent(x):
+    silent = graph(nir.Linear(weight=np.zeros((4, 5))), integrate_and_fire(4))
+    driven = graph(nir.Linear(weight=np.ones((4, 5))), integrate_and_fire(4))
+    with torch.no_grad():
+        assert from_nir(driven, DT, STEPS)(x).any()
+        assert not from_nir(silent, DT, STEPS)(x).any()
+
+
+@pytest.mark.usefixtures("slayer")
+def test_cuba_readout_survives_the_way_through_nir(rng, x, tmp_path: Path):
+    hidden = nir.Linear(weight=rng.normal(0, 2, (6, 5)))
+    last = nir.Affine(weight=rng.normal(0, 1, (4, 6)), bias=rng.normal(0, 0.1, 4))
+    to_netx(from_nir(graph(hidden, cuba(6), last), DT, STEPS), tmp_path / "0.net", calibration=x)
+    to_nir(tmp_path / "0.net", tmp_path / "net.nir", dt=DT)
+    to_netx(from_nir(tmp_path / "net.nir", DT, STEPS), tmp_path / "1.net", calibration=x)
+    files = [read_netx(tmp_path / name) for name in ("0.net", "1.net")]
+    first, second = (
+        simulate(each, x.numpy()).logits * 2.0**-each.readout.weight_exp / STEPS for each in files
+    )
+    assert np.abs(first).max() > 0.1
+    np.testing.assert_allclose(second, first, atol=0.1)
+
+
 def test_leaky_integrator_follows_its_equation_and_is_not_exported(rng, x, tmp_path: Path):
     weight = rng.normal(0, 2, (4, 5))
     end = nir.LI(tau=np.linspace(4e-3, 8e-3, 4), r=np.ones(4), v_leak=np.full(4, 0.1))

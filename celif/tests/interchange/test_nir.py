@@ -59,6 +59,32 @@ def test_convolution_pooling_and_flattening(rng, tmp_path: Path):
     assert [layer.kind for layer in read_netx(tmp_path / "net.net").layers] == ["LIF", "LIF"]
 
 
+def convolution(rng, channels: int) -> nir.Conv2d:
+    return nir.Conv2d(
+        input_shape=(3, 3), weight=rng.normal(0, 2, (channels, 1, 3, 3)), stride=1, padding=1,
+        dilation=1, groups=1, bias=np.zeros(channels),
+    )  # fmt: skip
+
+
+def test_parameters_of_channels_hold_for_their_pixels(rng):
+    # As many channels as columns: numpy's own rule would take the one for the other.
+    images = (torch.rand(4, 1, 3, 3, STEPS, generator=torch.Generator().manual_seed(1)) < 0.4) * 1.0
+    conv, node = convolution(rng, 3), lif(3, tau=np.full(3, 4e-3), r=np.linspace(0.5, 3, 3))
+    fields = ("tau", "r", "v_leak", "v_threshold", "v_reset")
+    pixels = {f: np.tile(getattr(node, f)[:, None, None], (1, 3, 3)) for f in fields}
+    found, expected = (
+        from_nir(graph(conv, each, inputs=(1, 3, 3)), DT, STEPS)(images).detach().numpy()
+        for each in (node, nir.LIF(**pixels))
+    )
+    assert 0.02 < expected.mean() < 0.9
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_parameters_of_other_than_the_channels_are_refused(rng):
+    with pytest.raises(NirError, match="NIR node n1: expected v_threshold of 2 channels"):
+        from_nir(graph(convolution(rng, 2), lif(3), inputs=(1, 3, 3)), DT, STEPS)
+
+
 @pytest.mark.parametrize("own_decays", [False, True], ids=["one-decay", "own-decays"])
 @pytest.mark.parametrize("recurrent", [False, True], ids=["plain", "recurrent"])
 @pytest.mark.parametrize("neuron", ["celif", "lif"])
@@ -75,16 +101,7 @@ def test_export_survives_the_way_through_nir(x, tmp_path: Path, neuron, recurren
     first = read_netx(tmp_path / "net.net")
     to_nir(first, tmp_path / "net.nir", dt=DT)
     again = from_nir(tmp_path / "net.nir", DT, STEPS)
-
-    class Mean(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = again
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.net(x).mean(-1)
-
-    to_netx(Mean(), tmp_path / "again.net", calibration=x)
+    to_netx(again, tmp_path / "again.net", calibration=x)
     second = read_netx(tmp_path / "again.net")
     for before, after in zip(first.layers, second.layers, strict=True):
         np.testing.assert_array_equal(before.alpha_mant, after.alpha_mant)
