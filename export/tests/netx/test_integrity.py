@@ -255,6 +255,10 @@ HUGE = {
     "many names of much": (many_links(600, 1 << 20), "bytes under all names"),
     "groups in groups": (groups_in_groups, f"up to {integrity.OBJECTS_MAX} objects"),
     "a long string": (long_string, "bytes besides its arrays"),
+    "a long fixed string": (
+        lambda f: f.__setitem__("more", np.bytes_(b"x" * 5000)),
+        "strings of up to 4096 bytes",
+    ),
     "a committed type": (lambda f: f.__setitem__("more", np.dtype("i8")), "Datatype"),
 }
 
@@ -275,3 +279,23 @@ def test_limits_are_those_of_the_page() -> None:
     assert integrity.CONTENT_BYTES_MAX == 512 * 2**20
     assert (integrity.DEPTH_MAX, integrity.STRING_BYTES_MAX) == (8, 4096)
     assert integrity.SLACK_BYTES_MAX == 16 * 2**20
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_versions_without_a_checksum_are_read(version: int) -> None:
+    path = Path(__file__).parents[1] / "data" / f"version-{version}.net"
+    assert integrity.stored_in(path) is None
+    assert read_netx(path).layers
+
+
+def test_a_flattening_layer_at_the_end_is_refused(path: Path) -> None:
+    last = len(read_netx(path).all_layers) - 1
+
+    def change(f: h5py.File) -> None:
+        group = f.create_group(f"layer/{len(f['layer'])}")
+        group.create_dataset("type", (1,), "S10", [b"flatten"])
+        group["shape"] = [read_netx(path.with_name("old.net")).all_layers[last].neurons, 1, 1]
+
+    path.with_name("old.net").write_bytes(path.read_bytes())
+    error = refusal(changed(path, change))
+    assert (error.dataset, error.expected) == ("/layer", "a layer that fires")
