@@ -65,6 +65,6 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         assert processes_named(name) == []
     finally:
         own.write_text(former)
-    assert psutil.Process().num_fds() == before
+    assert psutil.Process().num_fds() <= before  # an older file may be closed meanwhile
     assert list(folder.iterdir()) == []
     assert staying(segments() - shared) == set()
