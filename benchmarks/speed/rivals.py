@@ -1,11 +1,12 @@
 """Training steps of the models that the paper ran, compared with CE-LIF of the same widths.
 
-Processor time on one thread, untrained networks of hidden layers [64, 256, 256], T = 784. Models
-take turns, and the fastest of each model's steps counts. A fresh CE-LIF fires little, so that sums
-over spikes replace its products; rivals with torch's biases fire more, as a trained CE-LIF does,
-which stands next to the fresh one. For recurrent LIF the dense matrix
-products that its step contains are timed as well: those of every input and recurrent weight,
-forward, for the gradient of the input and for the gradient of the weight.
+Processor time on one thread, untrained networks of hidden layers [64, 256, 256], T = 784, with
+matrix products as the trainer makes them (:mod:`training.support.products`). Models take turns, and
+the fastest of each model's steps counts. A fresh CE-LIF fires little, so that sums over spikes
+replace its products; rivals with torch's biases fire more, as a trained CE-LIF does, which stands
+next to the fresh one. For recurrent LIF the dense matrix products that its step contains are timed
+as well: those of every input and recurrent weight, forward, for the gradient of the input and for
+the gradient of the weight.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from benchmarks.speed.workloads import Workload
 from celif.experiments.machinery.budget import one_thread
 from celif.experiments.machinery.compared_models import make
 from training import Network
+from training.support import products
 from training.tasks import Split, Task
 from training.trainer.recipe import Recipe
 
@@ -91,7 +93,7 @@ def measure(batch: int, repetitions: int, steps: int = 784) -> dict[str, Any]:
     cases = {kind: _step(net, task) for kind, net in nets.items()}
     cases["products", True] = _products(batch, steps)
     fastest = dict.fromkeys(cases, float("inf"))
-    with one_thread():
+    with one_thread(), products.wide(samples.x.device):
         for turn in range(repetitions + 1):
             for case, step in cases.items():
                 began = time.process_time()
@@ -108,7 +110,7 @@ def label(name: str, recurrent: bool) -> str:
 
 
 def _judged(fastest: dict[tuple[str, bool], float], batch: int) -> dict[str, Any]:
-    celif, products = fastest["CE-LIF", False], fastest["products", True]
+    celif, dense = fastest["CE-LIF", False], fastest["products", True]
     ratios = {name: fastest[name, False] / celif for name in FEEDFORWARD}
     return {
         "batch": batch,
@@ -119,9 +121,9 @@ def _judged(fastest: dict[tuple[str, bool], float], batch: int) -> dict[str, Any
         "times_busy_celif": {
             name: fastest[name, False] / fastest[BUSY, False] for name in FEEDFORWARD
         },
-        "times_products": fastest["LIF", True] / products,
+        "times_products": fastest["LIF", True] / dense,
         "passed": {
             **{f"{name} feedforward": ratio <= TIMES_CELIF for name, ratio in ratios.items()},
-            "LIF recurrent": fastest["LIF", True] / products <= TIMES_PRODUCTS,
+            "LIF recurrent": fastest["LIF", True] / dense <= TIMES_PRODUCTS,
         },
     }

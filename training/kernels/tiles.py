@@ -17,7 +17,7 @@ is part of the result's bits and must not depend on the number of threads."""
 # paper's 784 steps of 152 neurons, take 8 MB.
 _SAMPLES = 4
 # Of recurrent layers, in a single group: as many rows make one product a step worth its call.
-_RECURRENT_SAMPLES = 64
+_RECURRENT_SAMPLES = 256
 
 
 class Tile(NamedTuple):

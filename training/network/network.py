@@ -159,7 +159,8 @@ class Network(nn.Module):
     def neuron_params(self, i: int) -> NeuronParams:
         """Return the constants of spiking layer i; its decays are numbers or tensors (neuron,)."""
         given: dict[str, Any] = {f.name: getattr(self.config, f.name) for f in fields(NeuronParams)}
-        for name, modules in dict(self.decays.items()).items():
+        decays: dict[str, Any] = dict(self.decays.items())
+        for name, modules in decays.items():
             given[name] = modules[i]()
         return NeuronParams(**given)
 

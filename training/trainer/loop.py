@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from training import checkpoint
-from training.support import openmp
+from training.support import openmp, products
 from training.tasks import Source, Task
 from training.trainer import resume
 from training.trainer.augment import Augmented
@@ -201,8 +201,9 @@ class Trainer(Generic[Net]):
             if self.tensorboard:
                 self._board = TensorBoard(self.out, len(self.history))
         self._timer, self._saved = StepTimer(), time.monotonic()
-        while not self.finished:
-            self._epoch()
+        with products.wide(self.device):
+            while not self.finished:
+                self._epoch()
         if self.average is not None:
             self.net.load_state_dict(self.average.weights)
         return self.net.eval()

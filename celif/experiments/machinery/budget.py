@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from celif.experiments.machinery.runs import Trained, train
-from training.support import compiled
+from training.support import compiled, products
 from training.support.atomic import atomic_file
 from training.tasks import Split, Task
 from training.tasks.task import WHOLE, Batch
@@ -116,10 +116,11 @@ def spend(
 def seconds_a_step(net: nn.Module, task: Task, recipe: Recipe, steps: int = 4) -> float:
     """Processor seconds of a step of an untrained network; leaves no gradients behind."""
     took = []
-    for i in range(steps + 1):
-        x, y = task.train.draw(recipe.seed, 0, i, recipe.batch)
-        began = time.process_time()
-        task.objective.loss(net(x), y).backward()
-        took.append(time.process_time() - began)
+    with products.wide(next(net.parameters()).device):  # as the trainer does
+        for i in range(steps + 1):
+            x, y = task.train.draw(recipe.seed, 0, i, recipe.batch)
+            began = time.process_time()
+            task.objective.loss(net(x), y).backward()
+            took.append(time.process_time() - began)
     net.zero_grad()
     return min(took[1:])  # the first compiles
