@@ -1,10 +1,10 @@
 """The paper's first table: Seq-MNIST and PS-MNIST, every model that the paper ran.
 
-Each model is trained for an epoch at every rate of a small sweep, then to the end at the rate with
-the best validation. Models that end at chance are shown as not converged, and those that were not
-trained as not run: all of it takes some two days on one core, so it can be run in parts, by time
-and by rows, that add up in one folder. The trained networks of the repository have rows of their
-own, and so have the models that the paper cites, which are not trained.
+Each model is trained on a share of the images at every rate of a sweep, then to the end at the rate
+with the best validation. Models that end at chance are shown as not converged, and those that were
+not trained as not run: all of it takes hours on one core, so it can be run in parts, by time and by
+rows, that add up in one folder. The trained networks of the repository have rows of their own, and
+so have the models that the paper cites, which are not trained.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Outcome, Row, Settings
@@ -21,7 +22,7 @@ from celif.experiments.machinery.runs import Trained
 from celif.experiments.table1_figure import draw
 from training import checkpoint, tasks
 from training.baselines import ARTIFICIAL
-from training.tasks import Task
+from training.tasks import Source, Split, Task
 from training.trainer import presets
 from training.trainer.evaluation import evaluate
 from training.trainer.presets import Preset
@@ -29,6 +30,33 @@ from training.trainer.recipe import Recipe
 
 DIVERGED = "did not converge"
 """What the paper prints as a dash for models that it ran without success."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Training of a model: the rates to choose from, how to choose, and the final run.
+
+    Parameters
+    ----------
+    rates
+        Peak learning rates that are tried.
+    trial
+        Passes over the training images of each trial, such as 0.2.
+    epochs, batch
+        Length and batch of the final run; trials have the same batch.
+    """
+
+    rates: tuple[float, ...]
+    trial: float
+    epochs: int
+    batch: int
+
+    def __str__(self) -> str:
+        rates = ", ".join(f"{rate:g}" for rate in self.rates)
+        return (
+            f"{self.epochs} epochs of batch {self.batch} at the best of the rates {rates} by "
+            f"{self.trial:g} epochs of each"
+        )
 
 
 @dataclass(frozen=True)
@@ -44,8 +72,8 @@ class PublishedModel:
         where the paper gives nothing.
     hidden
         Widths, if they are not those of the plan.
-    rates, epochs
-        Rates to choose from and length of the final run, if they are not those of the plan.
+    budget
+        Training, if it is not that of the plan.
     cited
         Whether the paper cites the numbers from elsewhere; such rows are not trained here.
     """
@@ -56,8 +84,7 @@ class PublishedModel:
     ps: float | str | None
     hidden: tuple[int, ...] | None = None
     cited: bool = False
-    rates: tuple[float, ...] | None = None
-    epochs: int | None = None
+    budget: Budget | None = None
 
     @property
     def label(self) -> str:
@@ -68,13 +95,13 @@ class PublishedModel:
         return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}"
 
 
-RECURRENT: dict[str, Any] = {"rates": (2e-3, 5e-3), "epochs": 15}
+RECURRENT = Budget((2e-3, 5e-3), 0.5, 12, 128)
 """Recurrent CE-LIF: between the rates of the authors' later code for it, 1.5e-3, and for
 feedforward networks, 5e-3."""
 TABLE: tuple[PublishedModel, ...] = (
     PublishedModel("CE-LIF", False, 98.19, 97.90),
-    PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), **RECURRENT),
-    PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), **RECURRENT),
+    PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), budget=RECURRENT),
+    PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), budget=RECURRENT),
     PublishedModel("LIF", False, 63.45, DIVERGED),
     PublishedModel("LIF", True, 84.14, 55.13),
     PublishedModel("LTMD", False, 68.56, DIVERGED),
@@ -120,31 +147,26 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Plan:
-    """Budget of each model: rates to choose from, epochs to choose by, and the final run."""
+    """Networks of the table, and the budget of those that have none of their own."""
 
     preset: Preset
-    rates: tuple[float, ...]
-    sweep_epochs: int
+    budget: Budget
     wide: tuple[int, ...]
     """Widths of spiking networks without TE."""
     lstm: int
 
 
-_MNIST = presets.get("seq-mnist-88")
 FULL = Plan(
-    replace(_MNIST, recipe=replace(_MNIST.recipe, epochs=10)),
-    (5e-4, 2e-3, 5e-3, 1e-2), 1, (64, 256, 256), 128,
-)  # fmt: skip
-SHORT = Plan(
-    Preset("digits", (32, 32), Recipe(epochs=8, batch=64)), (5e-3, 1e-2), 4, (32, 32), 32
-)  # fmt: skip
+    presets.get("seq-mnist-88"), Budget((1e-3, 3e-3, 1e-2), 0.2, 2, 64), (64, 256, 256), 128
+)
+SHORT = Plan(Preset("digits", (32, 32), Recipe()), Budget((5e-3, 1e-2), 4, 8, 64), (32, 32), 32)
 
 
 def sweep(model: PublishedModel, task: Task, plan: Plan, sitting: Sitting) -> tuple[float, Trained]:
     """Return the rate that is best on validation data, and its run, as far as time allowed."""
     found: dict[float, Trained] = {}
-    for rate in model.rates or plan.rates:
-        found[rate] = _train(model, task, plan, rate, sitting, plan.sweep_epochs)
+    for rate in (model.budget or plan.budget).rates:
+        found[rate] = _train(model, task, plan, rate, sitting, trial=True)
         if not found[rate].finished:
             return rate, found[rate]
     rate = max(found, key=lambda each: found[each].validation)
@@ -153,16 +175,25 @@ def sweep(model: PublishedModel, task: Task, plan: Plan, sitting: Sitting) -> tu
 
 def _train(
     model: PublishedModel, task: Task, plan: Plan, rate: float, sitting: Sitting,
-    sweep_epochs: int | None = None,
+    trial: bool = False,
 ) -> Trained:  # fmt: skip
-    epochs = sweep_epochs or model.epochs or plan.preset.recipe.epochs
-    recipe = replace(plan.preset.recipe, lr=rate, epochs=epochs)
+    budget = model.budget or plan.budget
+    epochs = max(1, int(budget.trial)) if trial else budget.epochs
+    recipe = replace(plan.preset.recipe, lr=rate, epochs=epochs, batch=budget.batch)
+    if trial and budget.trial < 1:
+        task = replace(task, train=_share(task.train, budget))
     hidden = model.hidden or (plan.preset.hidden if model.name == "CE-LIF" else plan.wide)
     celif, cells = plan.preset.network, plan.lstm
     built = partial(make, model.name, task, hidden, recipe, model.recurrent, celif, cells)
     name = re.sub(r"\W+", "-", model.label).strip("-")
-    folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if sweep_epochs else "")
-    return sitting.train(folder, built, task, recipe, measured=not sweep_epochs)
+    folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
+    return sitting.train(folder, built, task, recipe, measured=not trial)
+
+
+def _share(source: Source, budget: Budget) -> Portion:
+    """The first batches of the training data that make up a trial of less than an epoch."""
+    assert isinstance(source, Split)
+    return Portion(source, round(budget.trial * len(source) / budget.batch), budget.batch)
 
 
 def stored(name: str, task: Task) -> Row:
@@ -214,12 +245,11 @@ def run(settings: Settings) -> Outcome:
             rate, one = sweep(model, task, plan, sitting)
             rows.append(_row(what, one, rate, paper, not settings.quick))
             numbers[what] = {**one.plain(), "rate": rate, "finished": one.finished}
-    recipe = plan.preset.recipe
+    done = sum(one["finished"] for one in numbers.values())
+    own = "" if settings.quick else f"; recurrent CE-LIF {RECURRENT}"
     budget = (
-        f"{', '.join(names)}: {recipe.epochs} epochs of batch {recipe.batch} at the best of the "
-        f"rates {', '.join(f'{rate:g}' for rate in plan.rates)} by {plan.sweep_epochs} epochs of "
-        f"each, seed 0; {sum(one['finished'] for one in numbers.values())} of {len(numbers)} "
-        "models trained like this"
+        f"{', '.join(names)}: {plan.budget}{own}; seed {plan.preset.recipe.seed}; {done} of "
+        f"{len(numbers)} models trained like this"
     )
     notes = [
         "Biases of the baselines start as torch draws them, those of CE-LIF at zero; CE-LIF has a "

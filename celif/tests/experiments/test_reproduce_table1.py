@@ -32,9 +32,8 @@ def _close_figures():
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two models, a sweep of two rates."""
-    preset = replace(table1.SHORT.preset, recipe=Recipe(epochs=4, batch=64))
-    plan = replace(table1.SHORT, preset=preset, rates=(1e-3, 1e-2), sweep_epochs=2)
-    monkeypatch.setattr(table1, "SHORT", plan)
+    budget = table1.Budget((1e-3, 1e-2), trial=2, epochs=4, batch=64)
+    monkeypatch.setattr(table1, "SHORT", replace(table1.SHORT, budget=budget))
     monkeypatch.setattr(table1, "QUICK", (table1.QUICK[0], table1.QUICK[2]))
 
 
@@ -161,3 +160,23 @@ def test_one_thread_is_given_back() -> None:
     with one_thread():
         assert (torch.get_num_threads(), compiled.threads()) == (1, 1)
     assert (torch.get_num_threads(), compiled.threads()) == before
+
+
+def test_trial_of_a_rate_takes_its_share_of_the_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = table1.Budget((1e-2,), trial=0.5, epochs=1, batch=64)
+    monkeypatch.setattr(table1, "SHORT", replace(table1.SHORT, budget=budget))
+    monkeypatch.setattr(table1, "QUICK", table1.QUICK[:1])
+    samples: dict[str, int] = {}
+    train = table1.Sitting.train
+
+    def watched(self, name, make, task, recipe, measured=False):
+        samples[name] = len(task.train)
+        return train(self, name, make, task, recipe, measured)
+
+    monkeypatch.setattr(table1.Sitting, "train", watched)
+    table1.run(Settings(tmp_path, quick=True))
+    (trial, whole) = samples.values()
+    assert whole == len(tasks.load("digits").train)
+    assert abs(trial - whole / 2) <= budget.batch / 2
