@@ -1,7 +1,7 @@
 """Training steps of the models that the paper ran, compared with CE-LIF of the same widths.
 
 Processor time on one thread, untrained networks of hidden layers [64, 256, 256], T = 784, with
-matrix products as the trainer makes them (:mod:`training.support.products`). Models take turns, and
+matrix products as the trainer makes them (:mod:`training.support.avx512`). Models take turns, and
 the fastest of each model's steps counts. A fresh CE-LIF fires little, so that sums over spikes
 replace its products; rivals with torch's biases fire more, as a trained CE-LIF does, which stands
 next to the fresh one. For recurrent LIF the dense matrix products that its step contains are timed
@@ -22,7 +22,7 @@ from benchmarks.speed.workloads import Workload
 from celif.experiments.machinery.budget import one_thread
 from celif.experiments.machinery.compared_models import make
 from training import Network
-from training.support import products
+from training.support import avx512
 from training.tasks import Split, Task
 from training.trainer.recipe import Recipe
 
@@ -93,7 +93,7 @@ def measure(batch: int, repetitions: int, steps: int = 784) -> dict[str, Any]:
     cases = {kind: _step(net, task) for kind, net in nets.items()}
     cases["products", True] = _products(batch, steps)
     fastest = dict.fromkeys(cases, float("inf"))
-    with one_thread(), products.wide(samples.x.device):
+    with one_thread(), avx512.products(samples.x.device):
         for turn in range(repetitions + 1):
             for case, step in cases.items():
                 began = time.process_time()

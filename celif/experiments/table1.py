@@ -18,108 +18,22 @@ from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Outcome, Row, Settings
+from celif.experiments.machinery.published_models import (
+    DIVERGED,
+    RECURRENT,
+    TABLE,
+    PublishedModel,
+    TrainingBudget,
+)
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.table1_figure import draw
 from training import checkpoint, tasks
-from training.baselines import ARTIFICIAL
 from training.tasks import Source, Split, Task
 from training.trainer import presets
 from training.trainer.evaluation import evaluate
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
-DIVERGED = "did not converge"
-"""What the paper prints as a dash for models that it ran without success."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Training of a model: the rates to choose from, how to choose, and the final run.
-
-    Parameters
-    ----------
-    rates
-        Peak learning rates that are tried.
-    trial
-        Passes over the training images of each trial, such as 0.2.
-    epochs, batch
-        Length and batch of the final run; trials have the same batch.
-    """
-
-    rates: tuple[float, ...]
-    trial: float
-    epochs: int
-    batch: int
-
-    def __str__(self) -> str:
-        rates = ", ".join(f"{rate:g}" for rate in self.rates)
-        return (
-            f"{self.epochs} epochs of batch {self.batch} at the best of the rates {rates} by "
-            f"{self.trial:g} epochs of each"
-        )
-
-
-@dataclass(frozen=True)
-class PublishedModel:
-    """A row of the paper's table.
-
-    Parameters
-    ----------
-    name, recurrent
-        The model, and whether its hidden layers feed back.
-    seq, ps
-        The paper's test accuracy in percent on Seq-MNIST and PS-MNIST, :data:`DIVERGED`, or None
-        where the paper gives nothing.
-    hidden
-        Widths, if they are not those of the plan.
-    budget
-        Training, if it is not that of the plan.
-    cited
-        Whether the paper cites the numbers from elsewhere; such rows are not trained here.
-    """
-
-    name: str
-    recurrent: bool
-    seq: float | str | None
-    ps: float | str | None
-    hidden: tuple[int, ...] | None = None
-    cited: bool = False
-    budget: Budget | None = None
-
-    @property
-    def label(self) -> str:
-        """Name of the row."""
-        if self.cited or self.name in ARTIFICIAL:
-            return self.name
-        widths = "" if self.hidden is None else f" {list(self.hidden)}"
-        return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}"
-
-
-RECURRENT = Budget((2e-3, 5e-3), 0.5, 12, 128)
-"""Recurrent CE-LIF: between the rates of the authors' later code for it, 1.5e-3, and for
-feedforward networks, 5e-3."""
-TABLE: tuple[PublishedModel, ...] = (
-    PublishedModel("CE-LIF", False, 98.19, 97.90),
-    PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), budget=RECURRENT),
-    PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), budget=RECURRENT),
-    PublishedModel("LIF", False, 63.45, DIVERGED),
-    PublishedModel("LIF", True, 84.14, 55.13),
-    PublishedModel("LTMD", False, 68.56, DIVERGED),
-    PublishedModel("LTMD", True, 84.62, 54.93),
-    PublishedModel("PLIF", False, 87.92, DIVERGED),
-    PublishedModel("PLIF", True, 91.79, DIVERGED),
-    PublishedModel("GLIF", False, 95.27, DIVERGED),
-    PublishedModel("GLIF", True, 96.64, 90.47),
-    PublishedModel("ALIF", True, 98.70, 94.30, cited=True),
-    PublishedModel("LSTM", False, 98.20, 88.00, cited=True),
-    PublishedModel("LSNN", True, 93.7, None, cited=True),
-    PublishedModel("DEEP-R LSNN", True, 96.4, None, cited=True),
-    PublishedModel("DEXAT", True, 96.4, None, cited=True),
-    PublishedModel("AHP", True, 96.0, None, cited=True),
-    PublishedModel("IndRNN", False, 99.5, 96.0, cited=True),
-    PublishedModel("TCN", False, 99.0, 97.2, cited=True),
-)
-"""The paper's table; its CE-LIF feedforward row of 153.9k parameters is among :data:`STORED`."""
 CLEAN = "no moved images, chosen on validation data, one run"
 STORED = {
     "seq-mnist-88": (98.19, CLEAN),
@@ -150,16 +64,18 @@ class Plan:
     """Networks of the table, and the budget of those that have none of their own."""
 
     preset: Preset
-    budget: Budget
+    budget: TrainingBudget
     wide: tuple[int, ...]
     """Widths of spiking networks without TE."""
     lstm: int
 
 
 FULL = Plan(
-    presets.get("seq-mnist-88"), Budget((1e-3, 3e-3, 1e-2), 0.2, 2, 64), (64, 256, 256), 128
+    presets.get("seq-mnist-88"), TrainingBudget((1e-3, 3e-3, 1e-2), 0.2, 2, 64), (64, 256, 256), 128
 )
-SHORT = Plan(Preset("digits", (32, 32), Recipe()), Budget((5e-3, 1e-2), 4, 8, 64), (32, 32), 32)
+SHORT = Plan(
+    Preset("digits", (32, 32), Recipe()), TrainingBudget((5e-3, 1e-2), 4, 8, 64), (32, 32), 32
+)
 
 
 def sweep(model: PublishedModel, task: Task, plan: Plan, sitting: Sitting) -> tuple[float, Trained]:
@@ -190,7 +106,7 @@ def _train(
     return sitting.train(folder, built, task, recipe, measured=not trial)
 
 
-def _share(source: Source, budget: Budget) -> Portion:
+def _share(source: Source, budget: TrainingBudget) -> Portion:
     """The first batches of the training data that make up a trial of less than an epoch."""
     assert isinstance(source, Split)
     return Portion(source, round(budget.trial * len(source) / budget.batch), budget.batch)

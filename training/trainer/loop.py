@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from training import checkpoint
-from training.support import openmp, products
+from training.support import avx512, openmp
 from training.tasks import Source, Task
 from training.trainer import resume
 from training.trainer.augment import Augmented
@@ -201,7 +201,7 @@ class Trainer(Generic[Net]):
             if self.tensorboard:
                 self._board = TensorBoard(self.out, len(self.history))
         self._timer, self._saved = StepTimer(), time.monotonic()
-        with products.wide(self.device):
+        with avx512.products(self.device):
             while not self.finished:
                 self._epoch()
         if self.average is not None:

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from celif.experiments.machinery.runs import Trained, train
-from training.support import compiled, products
+from training.support import avx512, compiled
 from training.support.atomic import atomic_file
 from training.tasks import Split, Task
 from training.tasks.task import WHOLE, Batch
@@ -116,7 +116,7 @@ def spend(
 def seconds_a_step(net: nn.Module, task: Task, recipe: Recipe, steps: int = 4) -> float:
     """Processor seconds of a step of an untrained network; leaves no gradients behind."""
     took = []
-    with products.wide(next(net.parameters()).device):  # as the trainer does
+    with avx512.products(next(net.parameters()).device):  # as the trainer does
         for i in range(steps + 1):
             x, y = task.train.draw(recipe.seed, 0, i, recipe.batch)
             began = time.process_time()

@@ -32,7 +32,7 @@ def _close_figures():
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two models, a sweep of two rates."""
-    budget = table1.Budget((1e-3, 1e-2), trial=2, epochs=4, batch=64)
+    budget = table1.TrainingBudget((1e-3, 1e-2), trial=2, epochs=4, batch=64)
     monkeypatch.setattr(table1, "SHORT", replace(table1.SHORT, budget=budget))
     monkeypatch.setattr(table1, "QUICK", (table1.QUICK[0], table1.QUICK[2]))
 
@@ -165,7 +165,7 @@ def test_one_thread_is_given_back() -> None:
 def test_trial_of_a_rate_takes_its_share_of_the_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = table1.Budget((1e-2,), trial=0.5, epochs=1, batch=64)
+    budget = table1.TrainingBudget((1e-2,), trial=0.5, epochs=1, batch=64)
     monkeypatch.setattr(table1, "SHORT", replace(table1.SHORT, budget=budget))
     monkeypatch.setattr(table1, "QUICK", table1.QUICK[:1])
     samples: dict[str, int] = {}

@@ -22,7 +22,7 @@ _PRECISE = 2e-6
 
 
 @contextmanager
-def wide(device: torch.device) -> Iterator[bool]:
+def products(device: torch.device) -> Iterator[bool]:
     """Multiply float32 matrices with AVX-512 where that is faster and as precise.
 
     The setting belongs to the whole process and is taken back at the end. Yields whether it was

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training import tasks, trainer
-from training.support import products
+from training.support import avx512
 
 CPU = torch.device("cpu")
 
@@ -14,18 +14,18 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def suitable(monkeypatch):
     """A processor on which the setting helps, whatever the machine is."""
-    monkeypatch.setattr(products, "_helps", lambda: True)
+    monkeypatch.setattr(avx512, "_helps", lambda: True)
 
 
 def test_wide_products_end_with_their_block(suitable):
-    with products.wide(CPU) as changed:
+    with avx512.products(CPU) as changed:
         assert changed
         assert torch.get_float32_matmul_precision() == "medium"
     assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_wide_products_end_with_an_error(suitable):
-    with pytest.raises(KeyError), products.wide(CPU):
+    with pytest.raises(KeyError), avx512.products(CPU):
         raise KeyError
     assert torch.get_float32_matmul_precision() == "highest"
 
@@ -33,7 +33,7 @@ def test_wide_products_end_with_an_error(suitable):
 def test_precision_that_the_user_has_chosen_is_kept(suitable):
     torch.set_float32_matmul_precision("high")
     try:
-        with products.wide(CPU) as changed:
+        with avx512.products(CPU) as changed:
             assert not changed
             assert torch.get_float32_matmul_precision() == "high"
         assert torch.get_float32_matmul_precision() == "high"
@@ -42,7 +42,7 @@ def test_precision_that_the_user_has_chosen_is_kept(suitable):
 
 
 def test_networks_on_other_devices_do_not_change_the_precision(suitable):
-    with products.wide(torch.device("cuda")) as changed:
+    with avx512.products(torch.device("cuda")) as changed:
         assert not changed
         assert torch.get_float32_matmul_precision() == "highest"
 
@@ -58,11 +58,11 @@ def test_networks_on_other_devices_do_not_change_the_precision(suitable):
 def test_only_amd_processors_with_avx512_are_suitable(tmp_path, vendor, flags, suits):
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"vendor_id\t: {vendor}\nflags\t\t: fpu {flags}\n")
-    assert products._is_amd_with_avx512(cpuinfo) is (suits and torch.backends.mkldnn.is_available())
+    assert avx512._is_amd_with_avx512(cpuinfo) is (suits and torch.backends.mkldnn.is_available())
 
 
 def test_machine_without_cpuinfo_is_not_suitable(tmp_path):
-    assert not products._is_amd_with_avx512(tmp_path / "cpuinfo")
+    assert not avx512._is_amd_with_avx512(tmp_path / "cpuinfo")
 
 
 def test_products_rounded_to_bfloat16_are_noticed(monkeypatch):
@@ -73,9 +73,9 @@ def test_products_rounded_to_bfloat16_are_noticed(monkeypatch):
             a, b = a.bfloat16().to(a), b.bfloat16().to(b)
         return multiply(a, b)
 
-    assert products._keeps_precision() in (True, False)  # it may be either on this machine
+    assert avx512._keeps_precision() in (True, False)  # it may be either on this machine
     monkeypatch.setattr(torch.Tensor, "__matmul__", rounding)
-    assert not products._keeps_precision()
+    assert not avx512._keeps_precision()
     assert torch.get_float32_matmul_precision() == "highest"
 
 
