@@ -13,4 +13,5 @@ PRESETS = (
 )
 TEMPORAL_ENCODINGS = ("table", "cosine")
 SCHEDULES = ("cosine", "step", "constant")
+TE_UPDATES = ("entries", "rows")
 AUGMENTATIONS = ("none", "nudge", "shift", "affine")

@@ -8,7 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from celif.commands.help_names import AUGMENTATIONS, PRESETS, SCHEDULES, TEMPORAL_ENCODINGS
+from celif.commands.help_names import (
+    AUGMENTATIONS,
+    PRESETS,
+    SCHEDULES,
+    TE_UPDATES,
+    TEMPORAL_ENCODINGS,
+)
 from celif.commands.options import Data, Json, Labels, TaskOption
 
 EXAMPLES = (
@@ -101,6 +107,13 @@ def train(
         float | None,
         typer.Option(
             help="Learning rate of the temporal encoding, as a multiple of --lr.",
+            rich_help_panel=_RECIPE,
+        ),
+    ] = None,
+    te_update: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What of the temporal encoding is updated together: {', '.join(TE_UPDATES)}.",
             rich_help_panel=_RECIPE,
         ),
     ] = None,
@@ -232,6 +245,7 @@ def train(
             **{"decay_every": decay_every, "weight_decay": weight_decay, "clip": clip},
             **{"augment": augment, "augment_epochs": augment_epochs, "average": average},
             **{"patience": patience, "seed": seed, "te_lr": te_lr, "warmup": warmup},
+            **{"te_update": te_update},
         },
         {
             **{"recurrent": recurrent, "beta": beta, "te": te},

@@ -29,7 +29,7 @@ from training.trainer.evaluation import evaluate, placed
 from training.trainer.progress import Progress, StepTimer, Tally, look
 from training.trainer.recipe import Recipe
 from training.trainer.run_folder import BEST, LAST, METRICS, Epoch, RunFolder, TensorBoard
-from training.trainer.setup import parameter_groups, require_fit, start
+from training.trainer.setup import balance_gradients, optimiser, require_fit, start
 
 __all__ = ["BEST", "LAST", "METRICS", "Progress", "Recipe", "Trainer", "evaluate", "start"]
 
@@ -92,9 +92,7 @@ class Trainer(Generic[Net]):
             self.source = Augmented(task.train, recipe.augment, task.image, recipe.augment_epochs)
         self.steps_per_epoch = math.ceil(len(task.train) / recipe.batch)
         self.total_steps = recipe.epochs * self.steps_per_epoch
-        self.optimizer = torch.optim.AdamW(
-            parameter_groups(net, recipe.te_lr), lr=recipe.lr, weight_decay=recipe.weight_decay
-        )
+        self.optimizer = optimiser(net, recipe)
         self.device = next(net.parameters()).device
         self.group.start_alike(net)
         if self.group.rank > 0:
@@ -260,6 +258,7 @@ class Trainer(Generic[Net]):
 
     def _update(self, step: int) -> bool:
         """Take an optimiser step; return False if the gradient overflowed and it was skipped."""
+        balance_gradients(self.net, self.recipe)
         limit = self.recipe.clip or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), limit)
         if not torch.isfinite(norm):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from training.trainer import augment as augmentation
 
 SCHEDULES = ("cosine", "step", "constant")
+TE_UPDATES = ("entries", "rows")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,10 @@ class Recipe:
         Learning rate, or its peak.
     te_lr
         Learning rate of the temporal encoding, as a multiple of ``lr``.
+    te_update
+        ``"entries"``: AdamW updates every entry of the temporal encoding for itself. ``"rows"``:
+        the mean over time is taken out of the gradient of each neuron's row, and the row has one
+        second moment, so that the steps that matter move further than the others. For tables.
     warmup
         Share of all steps over which the rate of a cosine schedule rises.
     weight_decay
@@ -64,9 +69,14 @@ class Recipe:
     augment: str = "none"
     augment_epochs: int | None = None
     te_lr: float = 1.0
+    te_update: str = "entries"
 
     def __post_init__(self) -> None:
-        choices = {"schedule": SCHEDULES, "augment": augmentation.NAMES}
+        choices = {
+            "schedule": SCHEDULES,
+            "augment": augmentation.NAMES,
+            "te_update": TE_UPDATES,
+        }
         for name, known in choices.items():
             chosen = getattr(self, name)
             if chosen not in known:

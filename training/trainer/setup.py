@@ -18,8 +18,7 @@ def parameter_groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
 
     The parameters of learnt decays have no weight decay, which would draw every decay to 1/2.
     """
-    te = [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
-    te = [] if te_lr == 1 else te
+    te = [] if te_lr == 1 else _encodings(net)
     learnt = [p for each in net.modules() if isinstance(each, Decay) for p in each.parameters()]
     chosen = {id(p) for p in (*te, *learnt)}
     groups: list[dict[str, Any]] = [
@@ -30,6 +29,51 @@ def parameter_groups(net: nn.Module, te_lr: float) -> list[dict[str, Any]]:
     if learnt:
         groups.append({"params": learnt, "weight_decay": 0.0})
     return groups
+
+
+def _encodings(net: nn.Module) -> list[nn.Parameter]:
+    """The parameters of the temporal encoding; none in networks that have none."""
+    return [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
+
+
+def optimiser(net: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+    """Make the recipe's optimiser for a network; see ``te_update`` of :class:`Recipe`."""
+    made = torch.optim.AdamW(
+        parameter_groups(net, recipe.te_lr), lr=recipe.lr, weight_decay=recipe.weight_decay
+    )
+    if recipe.te_update == "rows":
+        tables = _encodings(net)
+        if any(table.ndim != 2 for table in tables):
+            raise ValueError(
+                "recipe te_update: expected 'entries' for a temporal encoding that is not a table, "
+                "got 'rows'"
+            )
+        made.register_step_post_hook(lambda adam, *_: _share_second_moments(adam, tables))
+    return made
+
+
+def _share_second_moments(adam: torch.optim.Optimizer, tables: list[nn.Parameter]) -> None:
+    """Give all steps of a neuron the mean of their second moments, after an update.
+
+    The moments are linear in the squares that they sum up, so their mean is the row's moment. In
+    the next update an entry's own last square is still for itself, a thousandth of that sum.
+    """
+    for table in tables:
+        if table in adam.state:
+            squares = adam.state[table]["exp_avg_sq"]
+            squares.copy_(squares.mean(1, keepdim=True).expand_as(squares))
+
+
+def balance_gradients(net: nn.Module, recipe: Recipe) -> None:
+    """Take the mean over time out of the temporal encoding's gradient, if the recipe says so.
+
+    A threshold sums up the products of V and TE over all steps, so that an update of all the steps
+    together moves it as many times further than an update of one.
+    """
+    if recipe.te_update == "rows":
+        for table in _encodings(net):
+            if table.grad is not None:
+                table.grad -= table.grad.mean(1, keepdim=True)
 
 
 def require_fit(net: nn.Module, task: Task) -> None:

@@ -65,6 +65,7 @@ def test_names_in_the_help_are_those_of_the_modules() -> None:
     assert help_names.PRESETS == presets.NAMES
     assert help_names.TEMPORAL_ENCODINGS == temporal_encoding.NAMES
     assert help_names.SCHEDULES == recipe.SCHEDULES
+    assert help_names.TE_UPDATES == recipe.TE_UPDATES
     assert help_names.AUGMENTATIONS == augment.NAMES
 
 

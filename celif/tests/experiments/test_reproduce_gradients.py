@@ -35,8 +35,7 @@ def test_stepwise_layer_spikes_as_the_networks_own() -> None:
 def test_shares_are_of_the_whole_and_training_celif_moves_them_to_early_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preset = gradients.shortened("copy-400", (32, 32), 1)
-    preset = replace(preset, recipe=replace(preset.recipe, batch=BATCH))
+    preset = replace(gradients.QUICK, recipe=replace(gradients.QUICK.recipe, batch=BATCH))
     monkeypatch.setattr(synthetic, "EPOCH", STEPS * BATCH)
     monkeypatch.setattr(synthetic, "HELD_OUT", gradients.SAMPLES)
     task = tasks.load("copy-400")

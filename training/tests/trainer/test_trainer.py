@@ -76,6 +76,7 @@ CUTS = {
     "shifted": (1, 2, {"augment": "shift"}),
     "turned": (1, None, {"augment": "affine"}),
     "te-faster": (1, 2, {"te_lr": 3.0}),
+    "te-by-rows": (1, 2, {"te_update": "rows"}),
 }
 
 
