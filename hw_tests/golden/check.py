@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from hw_tests.golden.kit import FORMAT, MANIFEST, NETWORK, digest
+from hw_tests.golden.kit import (
+    FORMAT,
+    MANIFEST,
+    MANIFEST_BYTES_MAX,
+    NETWORK,
+    digest,
+    trace_of,
+)
 from hw_tests.golden.vectors import read_vectors
 from hw_tests.trace_difference import Difference
 from training.support.plain_files import read_json
@@ -18,7 +25,6 @@ from training.support.plain_files import read_json
 Arrays = Mapping[str, np.ndarray]
 # In the order in which they are computed, so that the first difference is the cause.
 _ORDER = ("input", "sum", "theta", "v", "spikes", "logits")
-MANIFEST_BYTES_MAX = 1 << 22
 _OPTIONAL = ("input", "sum")
 """What another implementation need not show."""
 
@@ -54,26 +60,43 @@ class CheckResult:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a kit whose files are what they should be."""
+    """The manifest of a kit whose files are what they should be, and inside its folder."""
     file = folder / MANIFEST
+    _require_inside(folder, MANIFEST)
     try:
         manifest = read_json(file, MANIFEST_BYTES_MAX)
         version, sums = manifest["format"], dict(manifest["sha256"])
-        _ = [str(case["name"]) for case in manifest["cases"]]
+        traces = [trace_of(str(case["name"])) for case in manifest["cases"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
             f"{folder}: expected a kit, found none; write one with celif golden NET -o {folder}"
         ) from None
     if version != FORMAT:
         raise ValueError(f"{file}: expected format {FORMAT}, found {version}; use that celif")
+    for name in sums:
+        _require_inside(folder, name)
     for name, expected in sums.items():
         part = folder / name
-        if not part.resolve().is_relative_to(folder.resolve()):
-            raise ValueError(f"{file}: expected files of the kit, found {name!r} outside it")
-        if not part.is_file() or digest(part) != expected:
-            found = "changed" if part.is_file() else "missing"
+        there = os.path.isfile(part)  # unlike Path.is_file, False for a name that is too long
+        if not there or digest(part) != expected:
+            found = "changed" if there else "missing"
             raise ValueError(f"{part}: {found} since the kit was written; write the kit again")
+    if unlisted := sorted(set(traces) - set(sums)):
+        raise ValueError(f"{file}: expected the SHA-256 of {unlisted[0]!r}, found none")
     return dict(manifest)
+
+
+def _require_inside(folder: Path, name: str) -> None:
+    """Refuse the name of a file that leads out of the kit, by itself or by a link."""
+    try:
+        outside = not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(folder))
+    except (OSError, ValueError):  # too long, or with a zero in it
+        outside = True
+    if outside:
+        remedy = "write the kit again with celif golden"
+        raise ValueError(
+            f"{folder / MANIFEST}: expected files of the kit, found {name!r} outside it; {remedy}"
+        )
 
 
 def _by_case(given: Arrays, names: list[str], case: str | None) -> dict[str, Arrays]:
@@ -158,7 +181,7 @@ def check(
             if not single:
                 missing.append(name)
             continue
-        path = f"cases/{name}/trace.npz"
+        path = trace_of(name)
         golden = read_vectors(kit / path)
         if unknown := sorted(set(given[name]) - set(golden)):
             expected = ", ".join(golden)

@@ -23,9 +23,11 @@ from hw_tests.golden.vectors import (
     vectors,
 )
 from training.support.atomic import atomic_folder
+from training.support.plain_files import read_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+MANIFEST_BYTES_MAX = 1 << 22
 NETWORK = "network"
 """The case of the given network."""
 
@@ -57,6 +59,11 @@ def _write_case(case: KitCase, folder: Path) -> dict[str, Any]:
     }
 
 
+def trace_of(case: str) -> str:
+    """Where the vectors of a case are within the kit."""
+    return f"cases/{case}/trace.npz"
+
+
 def digest(file: Path) -> str:
     """SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
@@ -80,7 +87,7 @@ def _fill(folder: Path, cases: list[KitCase]) -> dict[str, Any]:
 def _own_files(folder: Path) -> set[Path]:
     """What an earlier kit wrote into a folder, folders and manifest included; nothing if none."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(folder / MANIFEST, MANIFEST_BYTES_MAX)
         files = [folder / MANIFEST, *(folder / str(name) for name in manifest["sha256"])]
     except (OSError, ValueError, KeyError, TypeError):
         return set()

@@ -28,6 +28,7 @@ _REMEDIES = {
     errno.EACCES: f"get permission to write there, or {_PERMISSION}",
     errno.EPERM: f"get permission to write there, or {_PERMISSION}",
     errno.EROFS: f"the disk is read-only: {_PERMISSION}",
+    errno.EIO: "check the disk, or write to another one",
 }
 """What to do about errors of the disk."""
 
@@ -155,7 +156,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             draft.mkdir()
             yield draft
-            for written in sorted(draft.rglob("*")):
+            for written in (*sorted(draft.rglob("*")), draft):
                 _sync(written)
             if former is None:
                 draft.rename(target)
@@ -189,8 +190,11 @@ def _exchange(draft: Path, target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Make a file's content, or a rename in a folder, survive a loss of power where that can be."""
-    with contextlib.suppress(OSError):
+    """Make a file's content, or the names in a folder, survive a loss of power.
+
+    A file that cannot be synced is an error; a folder need not be, as not every disk can do that.
+    """
+    with contextlib.suppress(OSError) if path.is_dir() else contextlib.nullcontext():
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from training import baselines, tasks
-from training.baselines import adaptive_neurons, gated_neurons, looped_neurons
+from training.baselines import adaptive_neurons, looped_neurons
 from training.functional import celif
 from training.trainer.loop import Trainer
 from training.trainer.recipe import Recipe
@@ -74,62 +74,6 @@ def test_alif_threshold_rises_with_its_spikes() -> None:
     # t=1 V .35 ≥ .3; t=2 reset, V .35 < Θ .4; t=3 V .525 ≥ .399; t=4 V .35 < .498
     assert layer(current).flatten().tolist() == [1, 0, 1, 0]
     assert adaptive_neurons.LIF(1)(current).flatten().tolist() == [1, 1, 1, 1]
-
-
-def test_glif_is_its_equation() -> None:
-    layer = gated_neurons.GLIF(1, 5)
-    with torch.no_grad():
-        layer.conductance.copy_(torch.logit(torch.tensor([0.9, 0.8, 0.2, 0.9, 0.7])))
-    a, decay, r, leak, b, reset, threshold = layer.learnt.sigmoid().tolist()
-    v, s, expected = 0.0, 0.0, []
-    currents = (0.5, 0.1, 0.4, 0.4, -0.2)
-    for x, g in zip(currents, (0.9, 0.8, 0.2, 0.9, 0.7), strict=True):
-        kept = (1 - a * (1 - decay)) * v * (1 - r * s)
-        v = kept - (1 - a) * leak + (1 - b * (1 - g)) * x - (1 - r) * reset * s
-        s = float(v >= threshold)
-        expected.append(s)
-    spikes = layer(torch.tensor([[currents]])).flatten().tolist()
-    assert spikes == expected == [1, 0, 1, 1, 0]
-
-
-def test_soft_alif_is_its_equation() -> None:
-    torch.manual_seed(2)
-    layer = gated_neurons.SoftALIF(1)
-    alpha = torch.exp(-1 / layer.tau_m).item()
-    rho = torch.exp(-1 / layer.tau_adp).item()
-    v, s, b, expected = 0.0, 0.0, 0.0, []
-    for x in (0.3, 0.1, 0.6, 0.4, -0.2, 0.5):
-        b = rho * b + (1 - rho) * s
-        theta = 0.01 + 1.8 * b
-        v = alpha * v + (1 - alpha) * x - theta * s
-        s = float(v >= theta)
-        expected.append(s)
-    current = layer.input_scale.item() * torch.tensor([[[0.3, 0.1, 0.6, 0.4, -0.2, 0.5]]])
-    assert layer(current).flatten().tolist() == expected
-    assert 0 < sum(expected) < 6
-
-
-@pytest.mark.parametrize("recurrent", [False, True], ids=["feedforward", "recurrent"])
-@pytest.mark.parametrize("kind", [gated_neurons.GLIF, gated_neurons.SoftALIF])
-def test_gated_kernel_equals_the_plain_loop_in_spikes_and_gradients(kind, recurrent) -> None:
-    torch.manual_seed(4)
-    layer = kind(6, 23).double()
-    if kind is gated_neurons.GLIF:
-        torch.nn.init.normal_(layer.conductance)
-    scale = 0.5 if kind is gated_neurons.GLIF else 0.05
-    current = (scale * torch.randn(70, 6, 23, dtype=torch.float64) + 0.2 * scale).requires_grad_()
-    weight = (0.3 * scale * torch.randn(6, 6, dtype=torch.float64)).requires_grad_()
-    wanted = [current, *layer.parameters(), *([weight] if recurrent else [])]
-    found = {}
-    for backend in ("auto", "reference"):
-        spikes = layer(current, weight if recurrent else None, backend)
-        factors = torch.linspace(-1, 1.3, spikes.numel(), dtype=torch.float64).view_as(spikes)
-        found[backend] = spikes, torch.autograd.grad((spikes * factors).sum(), wanted)
-    assert 0.05 < found["auto"][0].mean() < 0.95
-    assert torch.equal(found["auto"][0], found["reference"][0])
-    for ours, plain in zip(found["auto"][1], found["reference"][1], strict=True):
-        assert plain.abs().sum() > 0
-        torch.testing.assert_close(ours, plain)
 
 
 @pytest.mark.parametrize("recurrent", [False, True], ids=["feedforward", "recurrent"])
