@@ -21,6 +21,7 @@ from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Ou
 from celif.experiments.machinery.published_models import (
     DIVERGED,
     RECURRENT,
+    RECURRENT_NOTE,
     TABLE,
     PublishedModel,
     TrainingBudget,
@@ -81,7 +82,10 @@ SHORT = Plan(
 def sweep(model: PublishedModel, task: Task, plan: Plan, sitting: Sitting) -> tuple[float, Trained]:
     """Return the rate that is best on validation data, and its run, as far as time allowed."""
     found: dict[float, Trained] = {}
-    for rate in (model.budget or plan.budget).rates:
+    rates = (model.budget or plan.budget).rates
+    if len(rates) == 1:
+        return rates[0], _train(model, task, plan, rates[0], sitting)
+    for rate in rates:
         found[rate] = _train(model, task, plan, rate, sitting, trial=True)
         if not found[rate].finished:
             return rate, found[rate]
@@ -181,6 +185,7 @@ def run(settings: Settings) -> Outcome:
             "The networks of models/ were trained by the recipes in models/README.md, on 55,000 "
             "images; the epoch was chosen on the other 5,000 training images."
         )
+        notes.append(RECURRENT_NOTE)
     return Outcome(rows, _claims(rows, names), budget, draw(rows), numbers, notes)
 
 
