@@ -9,12 +9,12 @@ from celif.experiments import (
     evolution,
     gradients,
     landscape,
-    long_memory,
     stability,
     table1,
     te_similarity,
 )
 from celif.experiments.machinery.experiment import Experiment
+from celif.experiments.memory import long_memory
 
 EXPERIMENTS: dict[str, Experiment] = {
     each.name: each

@@ -52,9 +52,10 @@ def shortened(name: str, hidden: tuple[int, ...], epochs: int, **recipe: Any) ->
     return replace(preset, hidden=hidden, recipe=replace(preset.recipe, **recipe))
 
 
-# Small layers learn faster at the rates of the shorter lengths, 2e-3 and 0.6/T.
-QUICK = shortened("copy-400", (32, 32), 1, lr=2e-3, te_lr=0.75, te_update="entries")
-FULL = shortened("copy-400", (64, 256, 256), 1)
+# Few steps go further with the batch and the rates of the shorter lengths, 2e-3 and 0.6/T.
+_SHORT = {"batch": 64, "lr": 2e-3, "te_lr": 0.75, "te_update": "entries"}
+QUICK = shortened("copy-400", (32, 32), 1, **_SHORT)
+FULL = shortened("copy-400", (64, 256, 256), 1, **_SHORT)
 NOTES = [
     "The loss is that of the last ten steps, and a share is of what the steps before them have: in "
     "those ten spikes act on the loss directly, whatever a model remembers. The paper shows curves "

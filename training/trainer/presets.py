@@ -9,7 +9,7 @@ a threshold sums up T steps of V⊙TE, so a step of the optimiser moves it by T 
 at 0.6/T. The surrogate is twice as wide as the paper's, so that more neurons learn, and gradients
 are clipped at a norm of 0.01, as in the authors' later code: rare large ones otherwise undo what
 long sequences have learnt. Above T = 200 a neuron's TE is updated as a row
-(:class:`training.trainer.recipe.Recipe`), at 2.4/T, and the weights at the paper's 1e-3.
+(:class:`training.trainer.recipe.Recipe`), at 2.4/T, with the paper's batch of 256 and rate of 1e-3.
 In the adding problem TE learns at 0.3 of the rate.
 
 SHD: a network of our own choice, not the paper's and not tuned.
@@ -55,7 +55,8 @@ def _adding(steps: int) -> Preset:
 
 def _copy(steps: int) -> Preset:
     if steps > 200:
-        recipe = replace(_COPY, lr=1e-3, te_lr=2.4 / steps / 1e-3, te_update="rows")
+        long = replace(_COPY, epochs=120, batch=256, lr=1e-3, te_update="rows")  # 3,000 steps
+        recipe = replace(long, te_lr=2.4 / steps / long.lr)
     else:
         recipe = replace(_COPY, te_lr=0.6 / steps / _COPY.lr)
     return Preset(f"copy-{steps}", _WIDE, recipe, {"beta": 1 - 1 / steps, "width": 0.4})

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from celif.experiments import long_memory
-from celif.experiments.long_memory import ADDING, COPY
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Settings
+from celif.experiments.memory import long_memory
+from celif.experiments.memory.long_memory import ADDING, COPY
 from training.trainer import presets
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe

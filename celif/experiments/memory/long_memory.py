@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -24,6 +25,7 @@ from celif.experiments.machinery.deadline import Sitting, how_far, steps_an_epoc
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained
+from celif.experiments.memory import tuning
 from training import tasks
 from training.tasks import Task
 from training.trainer import presets
@@ -31,33 +33,6 @@ from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
 MODELS = ("CE-LIF", "ALIF", "LSTM")
-ADDING_NOTES = (
-    "Unlike the paper, which trains at 5e-4 with a batch of 256, the rate goes up to 5e-3, 1.5e-3 "
-    "for TE. ALIF and LSTM have the same rate and were not tuned. TE's was chosen at T = 200 by "
-    "the mean loss of steps 151 to 200: 0.038, against 0.046 with the same rate for all, after "
-    "which 1,200 steps ended at 0.0135. Clipping gradients at a norm of 10 instead of 1 gave "
-    "0.045, at 0.1 0.060, and a surrogate twice as wide 0.096. At T = 500 β = 0.998 instead of "
-    "0.99 gave 0.167 after 150 steps, against 0.160, and was not followed further.",
-)
-COPY_NOTES = (
-    "Unlike the paper, CE-LIF has a surrogate twice as wide, a batch of 64, and a learning rate up "
-    "to 2e-3, 0.6/T for TE, found by some 35 short trials at T = 30 and 100. ALIF and LSTM have "
-    "the same rate and batch and were not tuned, so their curves are not a fair comparison.",
-    "Gradients are clipped at a norm of 0.01, as in the authors' later code, for all three models. "
-    "This was chosen at T = 200 by the mean loss of steps 701 to 800: 0.052, against 0.055 with "
-    "0.1 and 0.068 with 1, after which 5,000 steps ended at 0.0124. At a clip of 0.01, "
-    "TE's rate of 1.2/T gave 0.060, both rates doubled 0.090, and half the rate with 1.2/T for TE "
-    "0.058. At a clip of 1, twice the rate gave 0.081, twice both 0.087, three times TE's rate "
-    "0.069, a surrogate of 0.6 instead of 0.4 0.082.",
-    "T = 400 needs more than this recipe: after 1,500 steps, when the run was stopped, the loss "
-    "was 0.0412 where the baseline is 0.0495; T = 200 was solved after 2,500. The TE of all steps "
-    "moves a threshold together, so its rate has to fall with 1/T, and with it what the steps that "
-    "matter learn. To take the mean over time out of TE's gradient allowed 2.4/T: 0.0456 after 400 "
-    "steps instead of 0.0472 (8/T: 0.0469). A TE that starts at 100/T of its size was slower, "
-    "0.0473 after 500 steps instead of 0.0458. The paper's batch of 256 has four times as many "
-    "samples in 5,000 steps.",
-)
-"""What a reader must know of copy memory's recipe; the trials had the seed of the run."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +81,11 @@ class LengthRuns:
         """Steps of the optimiser in an epoch."""
         return steps_an_epoch(self.task, self.preset.recipe)
 
+    @property
+    def planned(self) -> int:
+        """Steps of the optimiser in a whole run."""
+        return self.preset.recipe.epochs * self.each
+
     def how_far(self, name: str) -> str:
         """How far a model's training came, if it is not finished."""
         return how_far(self.runs[name].history, self.task, self.preset.recipe)
@@ -122,16 +102,23 @@ class LengthRuns:
 
 
 def contest(
-    steps: int, preset: Preset, cells: int, sitting: Sitting, names: Iterable[str] = MODELS
+    steps: int,
+    preset: Preset,
+    cells: int,
+    sitting: Sitting,
+    names: Iterable[str] = MODELS,
+    rivals: dict[str, dict[str, Any]] | None = None,
 ) -> LengthRuns:
-    """Train each model on the problem of that length; ALIF is recurrent, as in the paper."""
+    """Train each model on the problem of that length; ALIF is recurrent, as in the paper.
+
+    ``rivals`` has what a model's recipe changes in the preset's, by the model's name.
+    """
     task, runs = tasks.load(preset.task), {}
     celif = {**presets.get(task.name).network, **preset.network}
     for name in names:
-        built = partial(
-            make, name, task, preset.hidden, preset.recipe, name == "ALIF", celif, cells
-        )
-        runs[name] = sitting.train(f"{task.name}-{name}", built, task, preset.recipe)
+        recipe = replace(preset.recipe, **(rivals or {}).get(name, {}))
+        built = partial(make, name, task, preset.hidden, recipe, name == "ALIF", celif, cells)
+        runs[name] = sitting.train(f"{task.name}-{name}", built, task, recipe)
     return LengthRuns(steps, task, preset, cells, runs)
 
 
@@ -142,33 +129,43 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         steps = int(problem.quick.task.split("-")[1])
         found = [contest(steps, problem.quick, 64, sitting)]
     else:
-        found = [contest(steps, problem.preset(steps), 128, sitting) for steps in problem.lengths]
-    rows = [row for each in found for row in _rows(problem, each)]
+        found = [
+            contest(steps, problem.preset(steps), 128, sitting, MODELS, tuning.RIVALS[problem.name])
+            for steps in problem.lengths
+        ]
+    rows = [row for each in found for row in _rows(problem, each, found[0].planned)]
     claims = [claim for each in found for claim in _claims(problem, each, settings.quick)]
     recipe = found[0].preset.recipe
     budget = (
-        f"{recipe.epochs * found[0].each:,} steps of batch {recipe.batch} where not said "
+        f"{found[0].planned:,} steps of batch {recipe.batch} where not said "
         f"otherwise, hidden {list(found[0].preset.hidden)}, LSTM of {found[0].cells} cells, "
-        f"learning rate up to {recipe.lr:g} ({recipe.schedule}), seed {recipe.seed}, fresh samples"
+        f"learning rate rising and falling along a {recipe.schedule}, seed {recipe.seed}, fresh "
+        "samples"
     )
-    numbers = {str(each.steps): {n: r.plain() for n, r in each.runs.items()} for each in found}
+    numbers: dict[str, Any] = {
+        str(each.steps): {n: r.plain() for n, r in each.runs.items()} for each in found
+    }
+    numbers["tried"] = tuning.tried(problem.name)
     notes = [
         "The paper shows curves and gives no numbers except the baselines. Losses are means over "
         f"the last {found[0].each} steps; one seed. Biases of ALIF and LSTM start as torch draws "
         "them, those of CE-LIF at zero.",
-        *(COPY_NOTES if problem is COPY else ADDING_NOTES),
+        tuning.ABOUT[problem.name],
+        *tuning.sentences(problem.name),
     ]
     if settings.quick:
         notes.append("The quick size's limit was set after a first look at these curves.")
     return Outcome(rows, claims, budget, _figure(problem, found), numbers, notes)
 
 
-def _rows(problem: Problem, found: LengthRuns) -> list[Row]:
+def _rows(problem: Problem, found: LengthRuns, usual: int) -> list[Row]:
+    """A row for each model; runs of another length than ``usual`` say theirs."""
     limit, rows = problem.solved(found.steps), []
     for name, one in found.runs.items():
         last = one.history[-1] if one.history else {}
         below = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] < limit]
-        notes = [found.how_far(name)]
+        length = "" if found.planned == usual else f"{found.planned:,} steps"
+        notes = [found.how_far(name) or length]
         notes += [f"below {limit:.3g} after {below[0] * found.each:,} steps"] if below else []
         notes += [f"recalls {last['recall']:.1%} of the symbols"] if "recall" in last else []
         note = ", ".join(filter(None, notes))

@@ -1,0 +1,1 @@
+"""Long memory: the adding problem and copy memory, and how their recipes were found."""
