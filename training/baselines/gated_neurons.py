@@ -76,7 +76,7 @@ class GatedNeuron(nn.Module):
 class GLIF(GatedNeuron):
     """Gated LIF, layer-wise, with a conductance that is learnt for every step."""
 
-    scan = GatedScan(0.0, WIDTH, gains=True)
+    scan = GatedScan(0.0, WIDTH, gains=True, still=True)
 
     def __init__(self, neurons: int, steps: int) -> None:
         super().__init__(neurons)

@@ -132,10 +132,10 @@ class _Layers(torch.autograd.Function):
                 weight = layers[0].weight
                 tile.rows(grad_x).copy_(now if weight is None else torch.matmul(now, weight))
         found: list[torch.Tensor | None] = []
-        weights = sums.of_weights()
+        weights, feedback = sums.of_weights(), sums.of_feedback()
         for i in range(depth):
             values = options.scan.value_grads(stack.layers, i, sums.of_layer(i))
-            found += [weights[i], sums.biases[i].sum(0), sums.feedback[i], *values]
+            found += [weights[i], sums.biases[i].sum(0), feedback[i], *values]
         grad_te = None if sums.te is None else sums.te.sum(0).t()
         return (grad_x, grad_te, None, *found)
 

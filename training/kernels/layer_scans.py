@@ -1,8 +1,9 @@
 """One object for each kind of neuron that runs its compiled scan on a layer of a tile.
 
-``forward`` and ``backward`` bind a layer's tensors to its kernel and return a function that
-advances it from a first step to a last one: once for all steps, or step by step in a recurrent
-layer. The kinds themselves, without tensors, are what :func:`training.kernels.fused.stack` takes.
+``forward`` runs a layer's kernel on its tensors. ``backward`` binds them to it and returns a
+function that goes back from a last step to a first one: once for all steps, or step by step in a
+recurrent layer. The kinds themselves, without tensors, are what
+:func:`training.kernels.fused.stack` takes.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ class Scan(Protocol):
         """Whether the backward pass of layer i needs Θ."""
 
     def forward(
-        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved
-    ) -> Run:
-        """Turn currents into spikes."""
+        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved,
+        feedback: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        """Turn currents into spikes; ``feedback`` is the packed recurrent weight, or None."""
 
     def backward(self, layers: Layers, i: int, grad: torch.Tensor, saved: Saved, sums: Sums) -> Run:
         """Turn gradients of spikes into those of currents."""
@@ -86,6 +88,12 @@ def _state(like: torch.Tensor, count: int) -> list[torch.Tensor]:
     """Zeros (group, sample, neuron) for a tile's state."""
     groups, _, size, neurons = like.shape
     return [like.new_zeros(groups, size, neurons) for _ in range(count)]
+
+
+def _share(current: torch.Tensor, feedback: np.ndarray | None) -> int:
+    """How many neurons a thread takes, or samples of a recurrent layer."""
+    groups, _, size, neurons = current.shape
+    return scans.share(groups, neurons if feedback is None else size)
 
 
 @dataclass(frozen=True)
@@ -105,14 +113,15 @@ class CelifScan:
         return self.p.cast(dtype), dtype.type(self.width)
 
     def forward(
-        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved
-    ) -> Run:
-        """See :class:`Scan`; the steps are always all of them."""
+        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved,
+        feedback: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        """See :class:`Scan`."""
         assert layers.te is not None
+        assert feedback is None
         p, width = self._p(bias)
         given = (*arrays(current, bias, layers.te), p, width, *arrays(saved.v, saved.flags))
-        each = scans.share(len(current), len(bias))
-        return lambda first, last: scans.forward(*given, each)
+        scans.forward(*given, scans.share(len(current), len(bias)))
 
     def backward(self, layers: Layers, i: int, grad: torch.Tensor, saved: Saved, sums: Sums) -> Run:
         """See :class:`Scan`; the steps are always all of them."""
@@ -145,8 +154,9 @@ class AdaptiveScan:
         return _optional(layers.te), neuron, self.context.cast(neuron.dtype)
 
     def forward(
-        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved
-    ) -> Run:
+        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved,
+        feedback: np.ndarray | None,
+    ) -> None:  # fmt: skip
         """See :class:`Scan`."""
         te, neuron, c = self._neuron(layers, i)
         theta, v, s = _state(current, 3)
@@ -154,8 +164,7 @@ class AdaptiveScan:
         given = (*arrays(current, bias), te, neuron, c, neuron.dtype.type(self.width),
                  *arrays(saved.v, saved.flags), _optional(saved.theta),
                  *arrays(theta, v, s))  # fmt: skip
-        each = scans.share(len(current), len(bias))
-        return lambda first, last: adaptive.forward(*given, first, last, each)
+        adaptive.forward(*given, feedback, _share(current, feedback))
 
     def backward(self, layers: Layers, i: int, grad: torch.Tensor, saved: Saved, sums: Sums) -> Run:
         """See :class:`Scan`."""
@@ -198,6 +207,8 @@ class GatedScan:
     scale: float = 0.5
     gains: bool = False
     """Whether the last of a layer's values are gains of the input (time,)."""
+    still: bool = False
+    """Whether β = γ = r = 0 in all layers, so that thresholds do not move."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -211,12 +222,19 @@ class GatedScan:
     def _neuron(self, layers: Layers, i: int) -> tuple[np.ndarray | None, np.ndarray, Any]:
         values = [value.detach() for value in layers.values[i]]
         neuron = torch.stack(values[:7]).numpy()
+        moving = neuron[[4, 6]].any() or self.r != 0 or any(layers.learnt[i][k] for k in (4, 6))
+        if self.still and moving:
+            raise ValueError(
+                f"layer {i}: expected β = γ = r = 0 for thresholds that do not move, found others; "
+                "make the scan without still=True"
+            )
         gain = values[7].contiguous().numpy() if self.gains else None
         return gain, neuron, neuron.dtype.type(self.r)
 
     def forward(
-        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved
-    ) -> Run:
+        self, layers: Layers, i: int, current: torch.Tensor, bias: torch.Tensor, saved: Saved,
+        feedback: np.ndarray | None,
+    ) -> None:  # fmt: skip
         """See :class:`Scan`."""
         gain, neuron, r = self._neuron(layers, i)
         theta, v, s = _state(current, 3)
@@ -224,8 +242,7 @@ class GatedScan:
         given = (*arrays(current, bias), gain, neuron, r, neuron.dtype.type(self.width),
                  *arrays(saved.v, saved.flags), _optional(saved.theta),
                  *arrays(theta, v, s))  # fmt: skip
-        each = scans.share(len(current), len(bias))
-        return lambda first, last: gated.forward(*given, first, last, each)
+        gated.forward(*given, feedback, _share(current, feedback))
 
     def _slope(self, saved: Saved) -> torch.Tensor | None:
         if self.sigma is None or saved.theta is None:
@@ -238,11 +255,12 @@ class GatedScan:
     def backward(self, layers: Layers, i: int, grad: torch.Tensor, saved: Saved, sums: Sums) -> Run:
         """See :class:`Scan`."""
         gain, neuron, r = self._neuron(layers, i)
-        grad_v, grad_theta = _state(grad, 2)
+        grad_v, moving = _state(grad, 2)
+        grad_theta = None if self.still else moving
         gates = sums.values[:7]
         given = (*arrays(grad), gain, neuron, r, *arrays(saved.v, saved.flags),
                  *map(_optional, (saved.theta, self._slope(saved))),
-                 *arrays(grad_v, grad_theta, sums.bias),
+                 *arrays(grad_v), _optional(grad_theta), *arrays(sums.bias),
                  _optional(sums.values[7] if self.gains else None),
                  *map(_optional, gates))  # fmt: skip
         groups, _, _, neurons = grad.shape
@@ -251,7 +269,7 @@ class GatedScan:
         def run(first: int, last: int) -> None:
             gated.backward(*given, first, last, each)
             if first == 0:
-                sums.first[:groups] += grad_theta.sum(1)
+                sums.first[:groups] += moving.sum(1)
                 if gates[3] is not None:
                     gates[3][:groups] -= grad_v.sum(1)
                 by_gain = sums.values[7] if self.gains else None

@@ -1,9 +1,10 @@
 """Forward and backward pass of a stack of layers, one tile of samples after the other.
 
 A matrix product, the scan of :mod:`training.kernels.layer_scans`, the next layer's product:
-currents, spikes and their gradients stay in the cache. A recurrent layer adds the product of its
-own spikes at every step, for all samples of the tile at once. Where few neurons fire,
-:mod:`training.kernels.spike_products` replaces the products with spikes. Both ways give what
+currents, spikes and their gradients stay in the cache. A recurrent layer adds up the weights of its
+own spikes at every step of the scan; backwards it has a product at every step, for all samples of
+the tile at once. Where few neurons fire, :mod:`training.kernels.spike_products` replaces the other
+products with spikes. Both ways give what
 torch's products would, up to the order of sums; the choice depends on the spikes alone.
 """
 
@@ -20,6 +21,7 @@ import torch
 from training.kernels import scans, spike_products
 from training.kernels.dropout import Dropout
 from training.kernels.layer_scans import Layers, Run, Saved, Scan, Sums, arrays
+from training.kernels.scans.row_sums import packed, packed_shape
 from training.kernels.tiles import GROUPS, Buffer, Tile, tiles_of
 
 
@@ -130,17 +132,6 @@ def _first_current(x: torch.Tensor, weight: torch.Tensor | None, out: torch.Tens
         torch.mm(x.flatten(0, 2), weight.t(), out=matrix(out))
 
 
-def feed_forward_in_time(run: Run, x: torch.Tensor, weight: torch.Tensor | None) -> None:
-    """Run a layer's steps; the spikes of each enter the next by ``weight`` (from, to)."""
-    if weight is None:
-        return run(0, x.shape[1])
-    steps = x[0].unbind(0)
-    run(0, 1)
-    for t in range(1, len(steps)):
-        steps[t].addmm_(steps[t - 1], weight)
-        run(t, t + 1)
-
-
 def feed_back_in_time(run: Run, grad: torch.Tensor, weight: torch.Tensor | None) -> None:
     """Run a layer's steps backwards; gradients return to spikes by ``weight`` (to, from)."""
     if weight is None:
@@ -157,31 +148,38 @@ def forward(
 ) -> Iterator[tuple[Tile, torch.Tensor]]:
     """Yield the spikes of the last layer, tile by tile, in memory that the next tile reuses."""
     buffers = (stack.buffer(), stack.buffer())
-    from_to = [None if w is None else w.detach().t().contiguous() for w in stack.weights]
-    feeding = [None if w is None else w.detach().t().contiguous() for w in stack.feedback]
+    from_to = [None if w is None else w.detach().t() for w in stack.weights]
+    feeding = [None if w is None else packed(*arrays(w.t())) for w in stack.feedback]
+    blocks: dict[int, np.ndarray] = {}
     for tile in stack.tiles():
         spikes, flags = x, None
         for i, (weight, bias) in enumerate(zip(from_to, stack.biases, strict=True)):
             current = buffers[i % 2].at(tile, len(bias))
             if flags is None or weight is None:
                 _first_current(tile.rows(x), stack.weights[i], current)
-            elif _rate(flags) < spike_products.FORWARD_BELOW:
+            elif spike_products.pays(_rate(flags), *weight.shape):
+                if i not in blocks:
+                    blocks[i] = packed(*arrays(weight))
                 value = stack.number(stack.value(i - 1))
                 spike_products.product(
-                    *arrays(matrix(flags)), value, *arrays(weight, matrix(current))
+                    *arrays(matrix(flags)), value, blocks[i], *arrays(matrix(current))
                 )
             else:
                 if stack.value(i - 1) != 1:
                     stack.sent(i - 1, flags, spikes)
                 torch.mm(matrix(spikes), weight, out=matrix(current))
             states = saved.at(i, tile, len(bias))
-            run = stack.scan.forward(stack.layers, i, current, bias, states)
-            feed_forward_in_time(run, current, feeding[i])
+            stack.scan.forward(stack.layers, i, current, bias, states, feeding[i])
             flags = states.flags
             if i == 0 and stack.dropout is not None:
                 stack.dropout.mark(flags, tile.first)
             spikes = current
         yield tile, spikes
+
+
+def _unpacked(sums: torch.Tensor, neurons: int) -> torch.Tensor:
+    """Add up sums (group, block, input, column) and view them as a weight (neuron, input)."""
+    return sums.sum(0).transpose(0, 1).flatten(1)[:, :neurons].t()
 
 
 class Gradients:
@@ -203,7 +201,10 @@ class Gradients:
             ]
             for i, n in enumerate(stack.widths)
         ]
-        self._sparse = [new((GROUPS, m, n)) for m, n in pairs]
+        self._sparse = [new((GROUPS, *packed_shape(m, n))) for m, n in pairs]
+        self._sparse_feedback = [
+            new((1, *packed_shape(n, n))) for n in stack.widths if stack.recurrent
+        ]
         self._stack = stack
 
     def of_layer(self, i: int) -> Sums:
@@ -219,7 +220,7 @@ class Gradients:
         """
         weight = self.weights[i]
         assert weight is not None
-        if _rate(flags) < spike_products.BACKWARD_BELOW:
+        if spike_products.pays(_rate(flags), flags.shape[-1], now.shape[-1]):
             given = arrays(flags.flatten(1, 2), now.flatten(1, 2), self._sparse[i - 1])
             spike_products.add_outer(*given, scans.share(tile.groups, now.shape[-1]))
         else:
@@ -233,19 +234,31 @@ class Gradients:
         weight = self.feedback[i]
         if weight is None or now.shape[1] == 1:
             return
-        spikes = buffer.at(tile, flags.shape[-1])
         # What dropout takes on the way to the next layer still returns to the neurons.
         fired = flags & scans.SPIKED if self._stack.value(i) != 1 else flags
-        scans.sent(*arrays(matrix(fired)), self._stack.number(1), *arrays(matrix(spikes)))
-        weight.addmm_(now[0, 1:].flatten(0, 1).t(), spikes[0, :-1].flatten(0, 1))
+        if spike_products.pays(_rate(flags), *weight.shape):
+            sums = self._sparse_feedback[i]
+            given = arrays(fired[:, :-1].flatten(1, 2), now[:, 1:].flatten(1, 2), sums)
+            spike_products.add_outer(*given, scans.share(1, len(weight)))
+        else:
+            spikes = buffer.at(tile, flags.shape[-1])
+            scans.sent(*arrays(matrix(fired)), self._stack.number(1), *arrays(matrix(spikes)))
+            weight.addmm_(now[0, 1:].flatten(0, 1).t(), spikes[0, :-1].flatten(0, 1))
 
     def of_weights(self) -> list[torch.Tensor | None]:
         """Return the gradients of all weights."""
         for i, sums in enumerate(self._sparse):
             weight = self.weights[i + 1]
             assert weight is not None
-            weight.add_(sums.sum(0).t(), alpha=self._stack.value(i))
+            weight.add_(_unpacked(sums, len(weight)), alpha=self._stack.value(i))
         return self.weights
+
+    def of_feedback(self) -> list[torch.Tensor | None]:
+        """Return the gradients of all recurrent weights."""
+        for weight, sums in zip(self.feedback, self._sparse_feedback, strict=False):
+            if weight is not None:
+                weight.add_(_unpacked(sums, len(weight)))
+        return self.feedback
 
 
 def backward(

@@ -127,6 +127,15 @@ def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
     return decorate
 
 
+def intrinsic(typed: Callable[..., Any], plain: Callable[..., Any]) -> Any:
+    """Make a function of LLVM's operations that kernels can call; ``plain`` without numba.
+
+    ``typed`` takes numba's typing context and the arguments' types, and returns a signature and
+    what writes the operations. A test must show that it computes what ``plain`` does.
+    """
+    return _numba().extending.intrinsic(typed) if AVAILABLE else plain
+
+
 def kernel(parallel: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a loop over :func:`parallel_range` with numba, or leave it as it is without numba.
 

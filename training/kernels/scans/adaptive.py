@@ -13,8 +13,8 @@ Backward, with G = ∂L/∂·, CE_s = γ + TE·c_ste and CE_v = c_v + TE·c_vte:
     Gβ = Σ GΘ[t+1]·(Θ[t] − Θ0)              GΘ0 = (1 − β)·Σ GΘ[t+1] + GΘ[1]
 
 Arrays are (group, time, sample, neuron) as in :mod:`training.kernels.scans.celif`; the state of a
-tile, (group, sample, neuron), is the caller's, so that a recurrent layer can be advanced by one
-step at a time. Arguments that a layer does not need are None, and numba compiles a kernel without
+tile, (group, sample, neuron), is the caller's, so that a recurrent layer can go back by one step at
+a time. Arguments that a layer does not need are None, and numba compiles a kernel without
 them.
 """
 
@@ -26,6 +26,7 @@ import numpy as np
 
 from training.dynamics import Params, State, advance
 from training.kernels.scans.celif import BOXED, SPIKED, spike
+from training.kernels.scans.row_sums import feed_back
 from training.support import compiled
 
 _prange = compiled.parallel_range()
@@ -52,20 +53,26 @@ def embedding(te: Any, state: State, gamma: Any, c: Context) -> Any:
 
 @compiled.kernel()
 def forward(  # type: ignore[no-untyped-def]
-    x, bias, te, neuron, c, width, v, flags, theta, theta_now, v_now, s_now, first, last, each
+    x, bias, te, neuron, c, width, v, flags, theta, theta_now, v_now, s_now, fed, each
 ):
-    """Turn the currents ``x`` of steps ``first`` to ``last`` into spikes.
+    """Turn the currents ``x`` into spikes.
 
     ``neuron`` (4, neuron) holds α, β, Θ0 and γ. ``theta`` receives Θ of every step, or is None.
-    A thread takes ``each`` neurons of a group.
+    ``fed`` is a recurrent layer's packed weight, or None. A thread takes ``each`` neurons of a
+    group, of a recurrent layer ``each`` samples.
     """
-    groups, _, size, neurons = x.shape
-    parts = (neurons + each - 1) // each
+    groups, steps, size, neurons = x.shape
+    shared = neurons if fed is None else size
+    parts = (shared + each - 1) // each
     for task in _prange(groups * parts):
-        g, low = task // parts, task % parts * each
-        high = min(low + each, neurons)
-        for t in range(first, last):
-            for i in range(size):
+        g, begin = task // parts, task % parts * each
+        end = min(begin + each, shared)
+        low, high = (begin, end) if fed is None else (0, neurons)
+        first, last = (0, size) if fed is None else (begin, end)
+        for t in range(steps):
+            if fed is not None and t > 0:
+                feed_back(flags, fed, g, t, first, last, x)
+            for i in range(first, last):
                 for n in range(np.uint64(low), np.uint64(high)):
                     old = State(theta_now[g, i, n], v_now[g, i, n], s_now[g, i, n])
                     p = Params(neuron[0, n], neuron[1, n], neuron[2, n])

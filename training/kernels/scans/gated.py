@@ -27,6 +27,7 @@ import numpy as np
 
 from training.dynamics import State
 from training.kernels.scans.celif import BOXED, SPIKED, spike
+from training.kernels.scans.row_sums import feed_back
 from training.support import compiled
 
 _prange = compiled.parallel_range()
@@ -54,20 +55,26 @@ def step(x: Any, state: State, p: Gates, r: Any, spikes: Callable[[Any, Any], An
 
 @compiled.kernel()
 def forward(  # type: ignore[no-untyped-def]
-    x, bias, gain, neuron, r, width, v, flags, theta, theta_now, v_now, s_now, first, last, each
+    x, bias, gain, neuron, r, width, v, flags, theta, theta_now, v_now, s_now, fed, each
 ):
-    """Turn the currents ``x`` of steps ``first`` to ``last`` into spikes.
+    """Turn the currents ``x`` into spikes.
 
     ``neuron`` (7, neuron) holds :class:`Gates`; ``gain`` (time,) and ``theta``, which receives Θ of
-    every step, may be None.
+    every step, may be None. ``fed`` and ``each`` are as in
+    :func:`training.kernels.scans.adaptive.forward`.
     """
-    groups, _, size, neurons = x.shape
-    parts = (neurons + each - 1) // each
+    groups, steps, size, neurons = x.shape
+    shared = neurons if fed is None else size
+    parts = (shared + each - 1) // each
     for task in _prange(groups * parts):
-        g, low = task // parts, task % parts * each
-        high = min(low + each, neurons)
-        for t in range(first, last):
-            for i in range(size):
+        g, begin = task // parts, task % parts * each
+        end = min(begin + each, shared)
+        low, high = (begin, end) if fed is None else (0, neurons)
+        first, last = (0, size) if fed is None else (begin, end)
+        for t in range(steps):
+            if fed is not None and t > 0:
+                feed_back(flags, fed, g, t, first, last, x)
+            for i in range(first, last):
                 for n in range(np.uint64(low), np.uint64(high)):
                     old = State(theta_now[g, i, n], v_now[g, i, n], s_now[g, i, n])
                     p = Gates(neuron[0, n], neuron[1, n], neuron[2, n], neuron[3, n], neuron[4, n],
@@ -94,7 +101,8 @@ def backward(  # type: ignore[no-untyped-def]
 
     ``slope`` is g'[t] where the surrogate is no box. ``grad_gain`` (group, time, neuron) receives
     GV[t]·k[t]·I[t], the other sums are (group, neuron) or None. ``theta`` is None where r = β = 0.
-    What the first step adds to the sums of Θ0 and k is left to the caller.
+    ``grad_theta`` is None where β = γ = r = 0, so that Θ = Θ0 and GΘ0 = −Σ GS[t]·g'[t]. What the
+    first step adds to the sums of Θ0 and k is else left to the caller.
     """
     groups, steps, size, neurons = grad.shape
     parts = (neurons + each - 1) // each
@@ -110,7 +118,7 @@ def backward(  # type: ignore[no-untyped-def]
                     now, flag = v[g, t, i, n], flags[g, t, i, n]
                     a, h, q = neuron[0, n], neuron[1, n], neuron[2, n]
                     zero = a - a
-                    back, later = grad_theta[g, i, n], grad_v[g, i, n]
+                    later = grad_v[g, i, n]
                     reset = h * now + q
                     if theta is not None:
                         reset += r * theta[g, after, i, n]
@@ -126,23 +134,30 @@ def backward(  # type: ignore[no-untyped-def]
                         drop = reset if flag & SPIKED else zero
                         driven = v[g, after, i, n] - a * now + drop + neuron[3, n]
                         grad_gain[g, after, n] += later * driven
-                    if grad_beta is not None:
-                        grad_beta[g, n] += back * (theta[g, t, i, n] - neuron[5, n])
-                    if grad_theta0 is not None:
-                        grad_theta0[g, n] += back
-                    if grad_gamma is not None:
-                        grad_gamma[g, n] += back if flag & SPIKED else zero
-                    grad_s = grad[g, t, i, n] - later * reset + back * neuron[6, n]
+                    grad_s = grad[g, t, i, n] - later * reset
+                    if grad_theta is not None:
+                        back = grad_theta[g, i, n]
+                        if grad_beta is not None:
+                            grad_beta[g, n] += back * (theta[g, t, i, n] - neuron[5, n])
+                        if grad_theta0 is not None:
+                            grad_theta0[g, n] += back
+                        if grad_gamma is not None:
+                            grad_gamma[g, n] += back if flag & SPIKED else zero
+                        grad_s += back * neuron[6, n]
                     if slope is None:
                         through = grad_s if flag & BOXED else zero
                     else:
                         through = grad_s * slope[g, t, i, n]
                     new_v = through + later * (a - (h if flag & SPIKED else zero))
-                    new_theta = back * neuron[4, n] - through
-                    if theta is not None:
-                        spiked = flags[g, before, i, n] & SPIKED and t > 0
-                        new_theta -= r * new_v if spiked else zero
-                    grad_v[g, i, n], grad_theta[g, i, n] = new_v, new_theta
+                    grad_v[g, i, n] = new_v
+                    if grad_theta is not None:
+                        new_theta = back * neuron[4, n] - through
+                        if theta is not None:
+                            spiked = flags[g, before, i, n] & SPIKED and t > 0
+                            new_theta -= r * new_v if spiked else zero
+                        grad_theta[g, i, n] = new_theta
+                    elif grad_theta0 is not None:
+                        grad_theta0[g, n] -= through
                     if gain is not None:
                         new_v = new_v * gain[t]
                     grad[g, t, i, n] = new_v

@@ -45,13 +45,12 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("below", [0.0, 1.1], ids=["products", "rows-added"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["products", "rows-added"])
 @pytest.mark.parametrize("batch", [1, 3, 4, 22], ids="B{}".format)
 @pytest.mark.parametrize("channels", [1, 3], ids="C{}".format)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-def test_fused_layers_equal_one_after_the_other(rng, monkeypatch, batch, channels, options, below):
-    for name in ("FORWARD_BELOW", "BACKWARD_BELOW"):
-        monkeypatch.setattr(spike_products, name, below)
+def test_fused_layers_equal_one_after_the_other(rng, monkeypatch, batch, channels, options, sparse):
+    monkeypatch.setattr(spike_products, "pays", lambda *given: sparse)
     x = torch.from_numpy(rng.normal(0.4, 1, (batch, channels, 30))).requires_grad_()
     tensors = parameters(rng, channels)
     found, found_grads = run("fused", x, tensors, **options)
