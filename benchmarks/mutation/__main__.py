@@ -58,7 +58,10 @@ class Tests:
         self.noticed: Counter[tuple[str, str]] = Counter()
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Tests that call the mutant's function: those that noticed another, then the quick."""
+        """Tests that call the mutant's function: those that noticed another, then the quick.
+
+        Every test may notice another constant of a file; those that call its functions come first.
+        """
         first, last = mutant.span
         path = str(ROOT / mutant.path)
         found = []
@@ -66,10 +69,14 @@ class Tests:
             lines = (call.rsplit(":", 1) for call in calls)
             if any(file == path and first <= int(line) <= last for file, line in lines):
                 found.append(test)
-        if not mutant.function and not found:
+        key, near = mutant.path + mutant.function, set(found)
+        if not mutant.function:  # a constant, which may be used by other files
             found = list(self.seconds)
-        key = mutant.path + mutant.function
-        return sorted(found, key=lambda test: (-self.noticed[key, test], self.seconds[test]))
+
+        def rank(test: str) -> tuple[int, bool, float]:
+            return -self.noticed[key, test], test not in near, self.seconds[test]
+
+        return sorted(found, key=rank)
 
     def judge(self, mutant: Mutant) -> dict[str, Any]:
         """Run the tests of a mutant until one notices it."""

@@ -95,7 +95,8 @@ class Values:
         if not np.isfinite(value).all():
             remedy = f"the file is damaged, {AGAIN}"
             raise self.error(name, "whole numbers", "NaN or infinity", remedy)
-        whole = value.astype(np.int64)
+        with np.errstate(invalid="ignore"):  # of more than 64 bits, which is no whole number here
+            whole = value.astype(np.int64)
         if not np.array_equal(whole, value):
             raise self.error(name, "whole numbers", "fractions")
         return whole

@@ -134,10 +134,7 @@ def _unrolled(sign, t, te, scale, p, depth, least, most, rows):  # type: ignore[
             rest = 2 * c + _together(sign, True, c * beta, earlier, before, *ends, theta0)
             magnitude += abs(rest)
             spiked = max(spiked, drives + roundings + drive + min(c * largest, rest))
-        if j > 0 and v_low[j - 1] >= theta_high[j - 1]:  # it cannot have been silent
-            best = min(best, spiked)
-            break
-        if spiked >= best:
+        if spiked >= best:  # no further stop is better; always so where it cannot have been silent
             break
         drives += drive
         roundings += 2 * c + abs(w)

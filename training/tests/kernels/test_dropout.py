@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -27,6 +28,26 @@ def test_dropout_masks_are_even_and_independent(tied):
     pairs += [(dropped[0][:, 1:], dropped[0][:, :-1]), (dropped[0][1:], dropped[0][:-1])]
     for a, b in pairs:
         assert abs(float((a * b).mean()) - 0.04) < 5 * (0.04 * 0.96 / count) ** 0.5
+
+
+def hashed_by_hand(counter: int, key: int) -> int:
+    """What the hash is defined to be, in integers of any size."""
+    low = 2**32
+    x = (counter + key) % low
+    x = (x ^ x // 2**16) * 0x21F0AAAD % low
+    x ^= key // 2**32
+    x = (x ^ x // 2**15) * 0xD35A2D97 % low
+    return x ^ x // 2**15
+
+
+def test_masks_of_a_seed_stay_what_they_are():
+    """A resumed run draws the masks that it would have drawn; every bit of the key counts."""
+    pairs = [(0, 0), (1, 0), (2**32 - 1, 1), (12345, 2**40 + 7), (2**33 + 5, 2**63 - 1)]
+    pairs += [(7, 1 << bit) for bit in range(63)]
+    found = [int(scans.hashed(np.uint64(counter), np.uint64(key))) for counter, key in pairs]
+    assert found[:5] == [0, 114555507, 0, 2727525853, 2332564213]
+    assert found == [hashed_by_hand(*pair) for pair in pairs]
+    assert len(set(found[5:])) == 63
 
 
 def test_marked_flags_are_those_of_the_mask():
