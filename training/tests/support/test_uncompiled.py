@@ -11,6 +11,11 @@ from torch import nn
 
 from training import CELIF, Network, baselines, block, tasks
 
+# Remarks of torch's compiler about itself, in torch 2.13 and on Python 3.13.0.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0"),
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf"),
+]
 STEPS, CLASSES = 12, 3
 
 
