@@ -29,8 +29,8 @@ def pays(rate: float, inputs: int, neurons: int) -> bool:
     """Whether rows are added: above some firing rate a product is taken to be the faster.
 
     ``python -m benchmarks.speed.crossover`` measures where both are equally fast, with products by
-    AVX-512 (:mod:`training.support.avx512`): at rates of 0.3 to 0.4 with weights of 64 × 256 to
-    256 × 256, at about 0.1 with those of 64 × 136 and 88 × 88.
+    AVX-512 (:mod:`training.support.avx512`): at rates of 0.25 to 0.45 with weights of 136 × 136 to
+    256 × 256, at 0.05 to 0.25 with those of 64 × 136 and 88 × 88.
     """
     return rate < (_BELOW if inputs * neurons >= _SMALL else _BELOW_IN_SMALL)
 
