@@ -128,12 +128,14 @@ def scalar_form_of(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
 
 
 def intrinsic(typed: Callable[..., Any], plain: Callable[..., Any]) -> Any:
-    """Make a function of LLVM's operations that kernels can call; ``plain`` without numba.
+    """Make a function of LLVM's operations that kernels can call; ``plain`` without a compiler.
 
     ``typed`` takes numba's typing context and the arguments' types, and returns a signature and
     what writes the operations. A test must show that it computes what ``plain`` does.
     """
-    return _numba().extending.intrinsic(typed) if AVAILABLE else plain
+    if not AVAILABLE or _numba().config.DISABLE_JIT:
+        return plain
+    return _numba().extending.intrinsic(typed)
 
 
 def kernel(parallel: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

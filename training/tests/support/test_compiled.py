@@ -6,6 +6,8 @@ import ast
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +157,27 @@ def test_folder_above_the_cache_is_made_private(cache):
     cache.parent.parent.chmod(0o775)
     assert compiled.why_not_cached() is None
     assert mode(cache.parent.parent) == 0o700
+
+
+ALIKE = """
+import torch
+from training.functional import layers
+torch.manual_seed(0)
+x, te = torch.rand(3, 2, 9), torch.rand(70, 9) / 5
+weights = [torch.randn(70, 2), torch.randn(5, 70) / 4]
+own = [torch.randn(70, 70) / 9, None]
+spikes = layers(x, weights, [torch.zeros(70), torch.zeros(5)], te, context="v+te", weights_rec=own)
+assert 0.05 < spikes.mean() < 0.95
+print(spikes.int().flatten().tolist())
+"""
+
+
+def test_kernels_run_as_plain_python_where_numbas_compiler_is_switched_off():
+    said = []
+    for switch in ("0", "1"):
+        given = {**os.environ, "NUMBA_DISABLE_JIT": switch}
+        command = [sys.executable, "-c", ALIKE]
+        found = subprocess.run(command, capture_output=True, text=True, env=given, check=False)
+        assert found.returncode == 0, found.stderr
+        said.append(found.stdout)
+    assert said[0] == said[1] != ""
