@@ -97,3 +97,11 @@ def test_gated_kernel_equals_the_plain_loop_in_spikes_and_gradients(kind, recurr
     for ours, plain in zip(found["auto"][1], found["reference"][1], strict=True):
         assert plain.any() or steps == 1
         torch.testing.assert_close(ours, plain)
+
+
+def test_thresholds_that_move_are_refused_by_a_scan_for_still_ones() -> None:
+    class Moving(EveryGate):
+        scan = GatedScan(0.0, 0.25, gains=True, still=True)
+
+    with pytest.raises(ValueError, match=r"layer 0: expected β = γ = r = 0 .* without still=True"):
+        Moving(4, 6)(torch.rand(2, 4, 6))
