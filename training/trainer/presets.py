@@ -4,14 +4,14 @@ MNIST: the paper's two sizes of hidden layers; its batch of 256, and in place of
 of 5e-4 ours, ten times that along one cycle, which learns several times faster.
 
 Adding problem and copy memory: the paper's hidden layers of 64, 256 and 256 and, for copy memory,
-its β = 1 − 1/T; smaller batches than its 256 and other rates than its 5e-4 and 1e-3. In copy memory
-a threshold sums up T steps of V⊙TE, so a step of the optimiser moves it by T steps of TE: TE learns
-at 0.6/T. The surrogate is twice as wide as the paper's, so that more neurons learn, and gradients
-are clipped at a norm of 0.01, as in the authors' later code: rare large ones otherwise undo what
-long sequences have learnt. Above T = 200 a neuron's TE is updated as a row
+its β = 1 − 1/T; mostly smaller batches than its 256 and other rates than its 5e-4 and 1e-3. In copy
+memory a threshold sums up T steps of V⊙TE, so a step of the optimiser moves it by T steps of TE: TE
+learns at 0.6/T. The surrogate is twice as wide as the paper's, so that more neurons learn, and
+gradients are clipped at a norm of 0.01, as in the authors' later code: rare large ones otherwise
+undo what long sequences have learnt. Above T = 200 a neuron's TE is updated as a row
 (:class:`training.trainer.recipe.Recipe`), at 2.4/T, with the paper's batch of 256 and rate of 1e-3.
-In the adding problem TE learns at 0.3 of the rate, above T = 200 at 0.1: an entry is that of a
-marked step in one of T/2 samples, and what the others add to its gradient is noise.
+In the adding problem TE learns at 0.3 of the rate, at T = 500 at 0.1: an entry is that of a marked
+step in one of T/2 samples, and what the others add to its gradient is noise.
 
 SHD: a network of our own choice, not the paper's and not tuned.
 """
@@ -51,7 +51,8 @@ def _mnist(task: str, width: int) -> Preset:
 
 
 def _adding(steps: int) -> Preset:
-    recipe = replace(_ADDING, epochs=40, te_lr=0.1) if steps > 200 else _ADDING  # 2,000 steps
+    # T = 800 has not been trained by the longer recipe, and keeps that of its record.
+    recipe = replace(_ADDING, epochs=40, te_lr=0.1) if steps == 500 else _ADDING  # 2,000 steps
     return Preset(f"adding-{steps}", _WIDE, recipe)
 
 

@@ -26,8 +26,8 @@ def _both(label: str) -> tuple[str, str]:
 RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
 """Models that the authors trained besides their own."""
 _MOVED = "both with moved images, averaged weights and a second look at the test set"
-_COPY_HOURS = {100: 0.07, 200: 0.13, 400: 0.26, 500: 0.33}
-_ADDING_HOURS = {100: 0.015, 200: 0.03, 500: 0.08, 800: 0.12}
+_COPY_HOURS = {100: 0.07, 200: 0.13, 400: 0.37, 500: 0.46}
+_ADDING_HOURS = {100: 0.015, 200: 0.03, 500: 0.07, 800: 0.12}
 
 CONTEXTS = ("S", "V", "TE", "V+TE", "S⊙TE", "V⊙TE")
 

@@ -82,9 +82,10 @@ class LengthRuns:
         return steps_an_epoch(self.task, self.preset.recipe)
 
     @property
-    def planned(self) -> int:
-        """Steps of the optimiser in a whole run."""
-        return self.preset.recipe.epochs * self.each
+    def budget(self) -> str:
+        """Steps of the optimiser in a whole run, and the batch."""
+        recipe = self.preset.recipe
+        return f"{recipe.epochs * self.each:,} steps of batch {recipe.batch}"
 
     def how_far(self, name: str) -> str:
         """How far a model's training came, if it is not finished."""
@@ -102,23 +103,16 @@ class LengthRuns:
 
 
 def contest(
-    steps: int,
-    preset: Preset,
-    cells: int,
-    sitting: Sitting,
-    names: Iterable[str] = MODELS,
-    rivals: dict[str, dict[str, Any]] | None = None,
+    steps: int, preset: Preset, cells: int, sitting: Sitting, names: Iterable[str] = MODELS
 ) -> LengthRuns:
-    """Train each model on the problem of that length; ALIF is recurrent, as in the paper.
-
-    ``rivals`` has what a model's recipe changes in the preset's, by the model's name.
-    """
+    """Train each model on the problem of that length; ALIF is recurrent, as in the paper."""
     task, runs = tasks.load(preset.task), {}
     celif = {**presets.get(task.name).network, **preset.network}
     for name in names:
-        recipe = replace(preset.recipe, **(rivals or {}).get(name, {}))
-        built = partial(make, name, task, preset.hidden, recipe, name == "ALIF", celif, cells)
-        runs[name] = sitting.train(f"{task.name}-{name}", built, task, recipe)
+        built = partial(
+            make, name, task, preset.hidden, preset.recipe, name == "ALIF", celif, cells
+        )
+        runs[name] = sitting.train(f"{task.name}-{name}", built, task, preset.recipe)
     return LengthRuns(steps, task, preset, cells, runs)
 
 
@@ -129,18 +123,14 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         steps = int(problem.quick.task.split("-")[1])
         found = [contest(steps, problem.quick, 64, sitting)]
     else:
-        found = [
-            contest(steps, problem.preset(steps), 128, sitting, MODELS, tuning.RIVALS[problem.name])
-            for steps in problem.lengths
-        ]
-    rows = [row for each in found for row in _rows(problem, each, found[0].planned)]
+        found = [contest(steps, problem.preset(steps), 128, sitting) for steps in problem.lengths]
+    rows = [row for each in found for row in _rows(problem, each, found[0].budget)]
     claims = [claim for each in found for claim in _claims(problem, each, settings.quick)]
     recipe = found[0].preset.recipe
     budget = (
-        f"{found[0].planned:,} steps of batch {recipe.batch} where not said "
-        f"otherwise, hidden {list(found[0].preset.hidden)}, LSTM of {found[0].cells} cells, "
-        f"learning rate rising and falling along a {recipe.schedule}, seed {recipe.seed}, fresh "
-        "samples"
+        f"{found[0].budget} where not said otherwise, hidden {list(found[0].preset.hidden)}, LSTM "
+        f"of {found[0].cells} cells, learning rate rising and falling along a {recipe.schedule}, "
+        f"seed {recipe.seed}, fresh samples"
     )
     numbers: dict[str, Any] = {
         str(each.steps): {n: r.plain() for n, r in each.runs.items()} for each in found
@@ -148,8 +138,8 @@ def run(problem: Problem, settings: Settings) -> Outcome:
     numbers["tried"] = tuning.tried(problem.name)
     notes = [
         "The paper shows curves and gives no numbers except the baselines. Losses are means over "
-        f"the last {found[0].each} steps; one seed. Biases of ALIF and LSTM start as torch draws "
-        "them, those of CE-LIF at zero.",
+        f"the last {len(found[0].task.train):,} samples; one seed. Biases of ALIF and LSTM start "
+        "as torch draws them, those of CE-LIF at zero.",
         tuning.ABOUT[problem.name],
         *tuning.sentences(problem.name),
     ]
@@ -158,14 +148,13 @@ def run(problem: Problem, settings: Settings) -> Outcome:
     return Outcome(rows, claims, budget, _figure(problem, found), numbers, notes)
 
 
-def _rows(problem: Problem, found: LengthRuns, usual: int) -> list[Row]:
-    """A row for each model; runs of another length than ``usual`` say theirs."""
+def _rows(problem: Problem, found: LengthRuns, usual: str) -> list[Row]:
+    """A row for each model; runs of another budget than ``usual`` say theirs."""
     limit, rows = problem.solved(found.steps), []
     for name, one in found.runs.items():
         last = one.history[-1] if one.history else {}
         below = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] < limit]
-        length = "" if found.planned == usual else f"{found.planned:,} steps"
-        notes = [found.how_far(name) or length]
+        notes = [found.how_far(name), "" if found.budget == usual else found.budget]
         notes += [f"below {limit:.3g} after {below[0] * found.each:,} steps"] if below else []
         notes += [f"recalls {last['recall']:.1%} of the symbols"] if "recall" in last else []
         note = ", ".join(filter(None, notes))
@@ -217,9 +206,10 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
         baseline, solved = problem.baseline(each.steps), problem.solved(each.steps)
         ax.axhline(baseline, color="black", ls="--", lw=1, label=f"baseline, {baseline:.3f}")
         ax.axhline(solved, color="black", ls=":", lw=1, label=f"solved, {solved:.3g}")
-        ax.set(yscale="log", xlim=(0, None))
+        ax.set_yscale("log")
         ax.set_title(f"T = {each.steps}", fontsize=SMALL + 1)
         legend(ax)
+    axes.flat[0].set_xlim(left=0, auto=None)  # for all, which go on to fit the longest run
     for ax in axes[:, 0]:
         ax.set_ylabel("loss")
     for ax in axes[-1]:
