@@ -214,6 +214,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     seconds: Annotated[float, typer.Option(help="Begin no mutant after this time.")] = 7200.0,
     record: Annotated[Path, typer.Option(help="Where the counts are written.")] = RECORD,
+    update: Annotated[bool, typer.Option("--update", help="Record single groups, too.")] = False,
 ) -> None:
     """Judge a sample of mutants; exit with 1 if fewer than 90 % of them are noticed."""
     server.preload()
@@ -224,8 +225,8 @@ def main(
     _report(rows, survivors)
     caught = sum(row[KILLED] + row[TIMEOUT] for row in rows.values())
     counted = sum(row["sample"] - row["equivalent"] for row in rows.values())
-    if not names:
-        _write(record, rows, survivors, seed, (caught, counted))
+    if update or not names:
+        _write(record, rows, survivors, seed)
     raise SystemExit(0 if caught >= 0.9 * counted else 1)
 
 
@@ -241,18 +242,33 @@ def _report(rows: dict[str, Any], survivors: Sequence[dict[str, str]]) -> None:
         )
 
 
+def merged(
+    former: dict[str, Any], rows: dict[str, Any], survivors: Sequence[dict[str, str]]
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """Rows and survivors of a former record, with those of the groups that ran in their place."""
+    kept = {name: row for name, row in former.get("groups", {}).items() if name not in rows}
+    about = {key: former["machine"][key] for key in ("commit", "date")} if kept else {}
+    files = {file for name in kept for file in GROUPS[name].files()}
+    stay = [each for each in former.get("survivors", ()) if each["mutant"].split(" ")[0] in files]
+    every = {**{name: {**about, **row} for name, row in kept.items()}, **rows}
+    return {name: every[name] for name in GROUPS if name in every}, [*stay, *survivors]
+
+
 def _write(
-    record: Path,
-    rows: dict[str, Any],
-    survivors: Sequence[dict[str, str]],
-    seed: int,
-    totals: tuple[int, int],
+    record: Path, rows: dict[str, Any], survivors: Sequence[dict[str, str]], seed: int
 ) -> None:
     # Imported once no more mutants are to come, which must be the first to import the project.
     from benchmarks import provenance
     from training.support.atomic import atomic_file
 
-    caught, counted = totals
+    machine = provenance.describe()
+    ran = {
+        name: {**row, **{k: machine[k] for k in ("commit", "date")}} for name, row in rows.items()
+    }
+    former = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    rows, survivors = merged(former, ran, survivors)
+    caught = sum(row[KILLED] + row[TIMEOUT] for row in rows.values())
+    counted = sum(row["sample"] - row["equivalent"] for row in rows.values())
     told = {
         "groups": rows,
         "noticed": caught,
@@ -260,7 +276,7 @@ def _write(
         "interval": interval(caught, counted),
         "survivors": list(survivors),
         "seed": seed,
-        "machine": provenance.describe(),
+        "machine": machine,
     }
     with atomic_file(record) as draft:
         draft.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

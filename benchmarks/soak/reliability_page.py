@@ -85,8 +85,16 @@ def mutants(record: dict[str, Any]) -> str:
         + "\n".join(rows)
         + "\n\nNot noticed:\n\n"
         + "\n".join(lines)
-        + f"\n\nSeed {record['seed']}.\n\n    {about}\n"
+        + f"\n\nSeed {record['seed']}.{_commits(record)}\n\n    {about}\n"
     )
+
+
+def _commits(record: dict[str, Any]) -> str:
+    """Which group ran at another commit than the last one, if any did."""
+    last = record["machine"]["commit"]
+    others = [f"{name} at {row['commit']}" for name, row in record["groups"].items()
+              if row.get("commit", last) != last]  # fmt: skip
+    return f" Groups that ran earlier: {', '.join(others)}." if others else ""
 
 
 _COLUMNS = ("mutants", "sample", "killed", "timeout", "equivalent", "survived")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.mutation import __main__ as judge
 from benchmarks.mutation.groups import GROUPS
 from benchmarks.mutation.operators import mutants
 
@@ -74,3 +75,22 @@ def test_mistakes_in_a_rounding_are_noticed(tmp_path):
     )
     # At the very end of the register both comparisons give the same.
     assert json.loads(done.stdout) == ["killed", "survived"]
+
+
+def test_group_that_ran_takes_the_place_of_its_former_counts():
+    former = {
+        "groups": {"steps": {"killed": 1}, "te": {"killed": 2}},
+        "survivors": [
+            {"mutant": "export/steps/celif.py step: a", "reason": "x"},
+            {"mutant": "export/model/te.py Table: b", "reason": "y"},
+        ],
+        "machine": {"commit": "abc", "date": "then"},
+    }
+    found = [{"mutant": "export/model/te.py Table: c", "reason": "z"}]
+    rows, survivors = judge.merged(former, {"te": {"killed": 7, "commit": "def"}}, found)
+    assert rows == {
+        "steps": {"killed": 1, "commit": "abc", "date": "then"},
+        "te": {"killed": 7, "commit": "def"},
+    }
+    assert [each["reason"] for each in survivors] == ["x", "z"]
+    assert judge.merged({}, rows, found) == (rows, found)
