@@ -74,3 +74,17 @@ def test_stopped_trainings_are_reported_and_go_on_to_the_same_end(
     rest = long_memory.run(problem, chosen)
     assert [row.note for row in rest.rows] == ["", "", "not begun"]
     assert [row.ours for row in rest.rows[:2]] == [row.ours for row in whole.rows[:2]]
+
+
+def test_rows_of_another_budget_say_theirs_and_the_record_has_what_was_tried(
+    tmp_path: Path,
+) -> None:
+    found = long_memory.run(COPY, Settings(tmp_path, minutes=0.0))
+    notes = {row.what: row.note for row in found.rows}
+    assert found.budget.startswith("5,000 steps of batch 64 where not said otherwise")
+    assert notes["CE-LIF, T = 200: loss"] == "not begun"
+    assert notes["CE-LIF, T = 400: loss"] == "not begun, 3,000 steps of batch 256"
+    tried = found.numbers["tried"]
+    assert {trial["task"] for trial in tried} == {"copy-200", "copy-400"}
+    said = " ".join(found.notes)
+    assert all(f"{trial['recipe']}: {trial['loss']:g}" in said for trial in tried)
