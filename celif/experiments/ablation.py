@@ -163,8 +163,9 @@ def _figure(runs: dict[str, list[Trained]], means: dict[str, float], task_name: 
         epochs, mean, spread = np.arange(1, curves.shape[1] + 1), curves.mean(0), curves.std(0)
         right.plot(epochs, mean, color=colour, label=SYMBOLS[name])
         right.fill_between(epochs, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
-    right.set(xlabel="epoch", ylabel="validation accuracy, %", ylim=(0, 100))
-    legend(right, ncols=2)
+    right.set(xlabel="epoch", ylabel="validation accuracy, %", ylim=(0, 130))
+    right.set_yticks(range(0, 101, 20))
+    legend(right, loc="upper center", ncols=3)  # above the curves
     plain((left, right), "y")
     return figure
 
