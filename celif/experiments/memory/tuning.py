@@ -48,6 +48,14 @@ TRIALS = [
         "clip 1, twice the rate": 0.081, "clip 1, both rates doubled": 0.087,
         "clip 1, TE 1.8/T": 0.069, "clip 1, surrogate 0.6": 0.082,
     }),
+    *_trials("copy-200", "CE-LIF", "4,901–5,000", {"clip 1": 0.0124}),
+    *_trials("copy-400", "CE-LIF", "up to 400, trained apart from the following", {
+        "2e-3, TE 0.6/T by entries": 0.0472, "the same, TE 2.4/T without the mean": 0.0456,
+        "the same, TE 8/T without the mean": 0.0469,
+    }),
+    *_trials("copy-400", "CE-LIF", "up to 500, trained apart from the following", {
+        "2e-3, TE 0.6/T by entries": 0.0458, "the same, TE starting at 100/T of its size": 0.0473,
+    }),
     *_trials("copy-400", "CE-LIF", "401–500", {
         "2e-3, TE 0.6/T by entries": 0.0483, "2e-3, TE 1.2/T by rows": 0.0451,
         "2e-3, TE 2.4/T by rows": 0.0430, "2e-3, TE 8/T by rows": 0.0448,
@@ -71,9 +79,10 @@ TRIALS = [
         "TE at 0.3 of the rate (chosen)": 0.038, "TE at the rate": 0.046, "clip 10": 0.045,
         "clip 0.1": 0.060, "surrogate 0.4": 0.096,
     }),
+    *_trials("adding-200", "CE-LIF", "1,151–1,200", {"TE at the rate": 0.0135}),
     *_trials("adding-500", "CE-LIF", "101–150", {"β = 0.99 (chosen)": 0.160, "β = 0.998": 0.167}),
-    *_trials("adding-500", "CE-LIF", "1,151–1,200, the last", {
-        "1,200 steps, TE at 0.3 of the rate": 0.0146,
+    *_trials("adding-500", "CE-LIF", "1,151–1,200", {
+        "1,200 steps in all, TE at 0.3 of the rate": 0.0146,
     }),
 ]  # fmt: skip
 
