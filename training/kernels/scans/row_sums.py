@@ -109,7 +109,7 @@ def _sum_rows(
 def _write_sum(
     ir: Any, builder: Any, rows: Any, listed: Any, count: Any, out: Any, add: Any, vectors: int
 ) -> None:
-    """Write the sum of rows of so many vectors, all in registers."""
+    """Write the sum of rows that have ``vectors`` vectors each, all in registers."""
     whole, kind = ir.IntType(64), rows.type.pointee
     vector, size = ir.VectorType(kind, LANES), 8 if isinstance(kind, ir.DoubleType) else 4
 
