@@ -212,8 +212,9 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
     axes.flat[0].set_xlim(left=0, auto=None)  # for all, which go on to fit the longest run
     for ax in axes[:, 0]:
         ax.set_ylabel("loss")
-    for ax in axes[-1]:
+    for ax in axes.flat[: len(found)][-columns:]:  # the lowest of each column
         ax.set_xlabel("steps of the optimiser")
+        ax.tick_params(labelbottom=True)
     plain(axes.flat, "y")
     return figure
 
