@@ -87,6 +87,8 @@ def test_strict_verify_ends_with_1_on_an_alarm(
         run_folder / "run" / "last.safetensors",
     )
     options = ("--samples", 5, "--target", "twin")
+    # A network that has hardly been trained may or may not change one of five predictions.
+    monkeypatch.setattr("celif.verification.alarms.beyond_chance", lambda *counts: False)
     assert end_of(*arguments, *options, "--strict").code == 0
     monkeypatch.setattr("celif.verification.alarms.beyond_chance", lambda *counts: True)
     alarmed = end_of(*arguments, *options)
