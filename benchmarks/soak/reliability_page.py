@@ -93,7 +93,7 @@ def _commits(record: dict[str, Any]) -> str:
     """Which group ran at another commit than the last one, if any did."""
     last = record["machine"]["commit"]
     others = [f"{name} at {row['commit']}" for name, row in record["groups"].items()
-              if row.get("commit", last) != last]  # fmt: skip
+              if row["sample"] and row.get("commit", last) != last]  # fmt: skip
     return f" Groups that ran earlier: {', '.join(others)}." if others else ""
 
 
