@@ -1,8 +1,8 @@
 """The items of the paper, in its order, with what each would still cost.
 
 Costs are core-hours on the machine of the records, from the milliseconds per sample that
-``python -m benchmarks --only rivals`` measures: for MNIST 14 epochs of 55,000 images per model,
-four of them for the sweep of rates.
+``python -m benchmarks --only rivals`` measures: for a rival on MNIST 2.6 epochs of 55,000 images,
+0.6 of them for the trials of its rates.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ ITEMS = (
          _stored(88)),
     Item("Table 1", "CE-LIF feedforward, 153,962 parameters, Seq- / PS-MNIST, %", "table1",
          _stored(152), note=_MOVED, unlike=True,
-         cost="1.5 core-hours per task for 30 epochs by a clean recipe"),
+         cost="0.6 core-hours per task for 30 epochs by a clean recipe"),
     Item("Table 1, supplement", "CE-LIF recurrent, 158,386 parameters, Seq- / PS-MNIST, %",
-         "table1", _both("CE-LIF recurrent [64, 136, 136]"), cost="1 core-hour per task"),
+         "table1", _both("CE-LIF recurrent [64, 136, 136]"), cost="0.4 core-hours per task"),
     Item("Table 1, supplement", "CE-LIF recurrent, 181,378 parameters, Seq- / PS-MNIST, %",
-         "table1", _both("CE-LIF recurrent [64, 152, 152]"), cost="1 core-hour per task"),
+         "table1", _both("CE-LIF recurrent [64, 152, 152]"), cost="0.5 core-hours per task"),
     *(
         Item("Table 1", f"{', '.join(RIVALS)} {structure}, {shown}-MNIST, %", "table1",
              tuple(f"{name} {structure}, {task}" for name in RIVALS),
-             cost=f"{hours:g} core-hours for the four")
-        for structure, hours in (("feedforward", 5), ("recurrent", 8))
+             cost=f"{hours:g} core-hours for two epochs of the four")
+        for structure, hours in (("feedforward", 0.3), ("recurrent", 0.6))
         for shown, task in (("Seq", "seq-mnist"), ("PS", "ps-mnist"))
     ),
     Item("Table 1", "ALIF, LSTM, LSNN, DEEP-R LSNN, DEXAT, AHP, IndRNN, TCN",
