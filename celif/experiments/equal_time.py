@@ -170,8 +170,10 @@ def run(settings: Settings) -> Outcome:
         "programs take of the machine. The number of steps is planned from the sweep's speed, so "
         "that the time in the rows is near the budget, not equal to it.",
         "CE-LIF runs through kernels that keep blocks of samples in the cache from layer to layer; "
-        "a recurrent layer has to be walked step by step. Both are compiled and the best we have; "
-        "the right half of the figure takes the kernels' speed out.",
+        "a recurrent layer has to be walked step by step. The right half of the figure shows the "
+        "samples seen in place of the time.",
+        "The paper's number of ALIF is that of the published neuron; the one here is that of the "
+        "paper's equation 3.",
         "Biases of LIF and ALIF start as torch draws them, those of CE-LIF at zero.",
         "The paper's numbers are those of finished training runs.",
     ]

@@ -66,8 +66,9 @@ NOTES = [
     "ALIF was above CE-LIF with one seed of three.",
 ]
 EXPLODED = (
-    "ALIF's gradient grows without bound on its way back, so that nearly all of it is in early "
-    "steps. This ALIF is the paper's equation 3, not the published one that its table cites."
+    "Going back in time, ALIF's gradient grows by many orders of magnitude, so that most of it "
+    "lies in the first half; it does not reach the first steps. This ALIF is the paper's equation "
+    "3, not the published one that its table cites."
 )
 CLAIMED = (("before", "LSTM"), ("after", "ALIF"), ("after", "LSTM"))
 

@@ -35,7 +35,7 @@ from training.trainer.evaluation import evaluate
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
-CLEAN = "no moved images, chosen on validation data, one run"
+CLEAN = "no moved images, chosen on validation data, one finished run"
 STORED = {
     "seq-mnist-88": (98.19, CLEAN),
     "seq-mnist-152": (98.84, "images moved by up to a pixel, averaged weights, warm start, "
@@ -169,7 +169,7 @@ def run(settings: Settings) -> Outcome:
     own = "" if settings.quick else f"; recurrent CE-LIF {RECURRENT}"
     budget = (
         f"{', '.join(names)}: {plan.budget}{own}; seed {plan.preset.recipe.seed}; {done} of "
-        f"{len(numbers)} models trained like this"
+        f"{len(numbers)} models have been trained"
     )
     notes = [
         "Biases of the baselines start as torch draws them, those of CE-LIF at zero; CE-LIF has a "

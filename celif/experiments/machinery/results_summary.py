@@ -3,10 +3,11 @@
 An item takes its numbers from rows of an experiment's record. Its status follows from them:
 
 reproduced
-    At the paper's size, and an accuracy at most :data:`NEAR` points below the paper's, a loss below
-    its limit, an energy within 10 %, or every claim of the experiment.
+    With the paper's networks and task, and an accuracy at most :data:`NEAR` points below the
+    paper's, a loss below a limit of ours, an energy within 10 %, or every claim of the experiment.
 smaller task
-    Run on a smaller task, or with less training; no number can be compared.
+    Run on a smaller task or network, or stopped long before the models had learnt; no number can be
+    compared.
 partly
     At the paper's size, but short of that, stopped early, or reached with moved images or
     after a second look at the test set.
