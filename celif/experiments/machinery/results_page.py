@@ -26,7 +26,7 @@ _INTRODUCTION = """# The paper's experiments
 What the CE-LIF paper (arXiv 2308.15150) shows, and what this project measured.
 
 - **Reproduced**: with the paper's networks and task, and an accuracy at most 0.3 points below the
-  paper's, a loss below a limit of ours (0.01 for the adding problem, a tenth of the baseline for
+  paper's, a loss below our limit (0.01 for the adding problem, a tenth of the baseline for
   copy memory; the paper shows curves only), an energy within 10 %, or every claim of the
   experiment.
 - **Partly**: at the paper's size, but short of that, stopped early, or reached with moved

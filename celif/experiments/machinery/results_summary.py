@@ -4,7 +4,7 @@ An item takes its numbers from rows of an experiment's record. Its status follow
 
 reproduced
     With the paper's networks and task, and an accuracy at most :data:`NEAR` points below the
-    paper's, a loss below a limit of ours, an energy within 10 %, or every claim of the experiment.
+    paper's, a loss below our limit, an energy within 10 %, or every claim of the experiment.
 smaller task
     Run on a smaller task or network, or stopped long before the models had learnt; no number can be
     compared.
