@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from lava.magma.core.callback_fx import NxSdkCallbackFx
 
+from training.support.atomic import atomic_file
+
 MODULE = "lava.utils.loihi2_profiler"
 PROFILERS = {
     "power": "Loihi2Power",
@@ -121,4 +123,5 @@ def step_of(measured: Figures) -> dict[str, float]:
 def write(file: str | Path, profilers: Mapping[str, Any], missing: list[str]) -> None:
     """Write the figures of profilers, and the names of those that were not there, as JSON."""
     said = {"figures": figures(profilers), "missing": missing}
-    Path(file).write_text(json.dumps(said, indent=1), encoding="utf-8")
+    with atomic_file(Path(file)) as draft:
+        draft.write_text(json.dumps(said, indent=1), encoding="utf-8")

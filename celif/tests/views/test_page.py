@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,3 +43,25 @@ def test_page_shows_the_verdict_alarms_included(made, alarm, verdict, tmp_path: 
     assert text.count(verdict) == 1
     assert "&lt;a network&gt;" in text
     assert "<a network>" not in text
+
+
+def test_page_and_picture_stay_as_they_were_if_one_cannot_be_written(
+    made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, x, result = made
+    given = {"source": None, "title": "a network"}
+    written = page.write(tmp_path / "page.html", result, net, x, None, **given)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(before) == ["page.html", "page.png"]
+    write_text = Path.write_text
+
+    def full(path: Path, text: str, **options: str) -> int:
+        if "<html" in text:
+            write_text(path, text[:100], **options)
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write_text(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="space"):
+        page.write(written, result, net, x, None, **{**given, "title": "another"})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
