@@ -25,7 +25,8 @@ from celif.experiments.machinery.deadline import Sitting, how_far, steps_an_epoc
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained
-from celif.experiments.memory import tuning
+from celif.experiments.memory import rivals, tuning
+from celif.experiments.memory.rivals import Tuned
 from training import tasks
 from training.tasks import Task
 from training.trainer import presets
@@ -67,70 +68,91 @@ COPY = Problem(
 
 @dataclass(frozen=True)
 class LengthRuns:
-    """Training runs of the models at one length T."""
+    """Training runs of the models at one length T, each by its recipe.
+
+    ``tuned`` says what the trials of ALIF and LSTM chose.
+    """
 
     steps: int
     task: Task
-    preset: Preset
-    cells: int
-    """Number of cells of the LSTM."""
     runs: dict[str, Trained]
+    recipes: dict[str, Recipe]
+    tuned: dict[str, str]
 
-    @property
-    def each(self) -> int:
-        """Steps of the optimiser in an epoch."""
-        return steps_an_epoch(self.task, self.preset.recipe)
+    def each(self, name: str) -> int:
+        """Steps of the optimiser in an epoch of a model."""
+        return steps_an_epoch(self.task, self.recipes[name])
 
-    @property
-    def budget(self) -> str:
-        """Steps of the optimiser in a whole run, and the batch."""
-        recipe = self.preset.recipe
-        return f"{recipe.epochs * self.each:,} steps of batch {recipe.batch}"
+    def budget(self, name: str) -> str:
+        """Steps of the optimiser in a whole run of a model, and the batch."""
+        recipe = self.recipes[name]
+        return f"{recipe.epochs * self.each(name):,} steps of batch {recipe.batch}"
 
     def how_far(self, name: str) -> str:
         """How far a model's training came, if it is not finished."""
-        return how_far(self.runs[name].history, self.task, self.preset.recipe)
+        return how_far(self.runs[name].history, self.task, self.recipes[name])
 
-    def loss(self, name: str, epoch: int = -1) -> float | None:
-        """Mean loss over an epoch, the last if not said; None if there is none."""
+    def loss(self, name: str, steps: int | None = None) -> float | None:
+        """Mean loss of the last epoch, or of that within ``steps``; None if there is none."""
         history = self.runs[name].history
-        return history[epoch]["loss"] if history else None
+        epoch = len(history) if steps is None else steps // self.each(name)
+        return history[epoch - 1]["loss"] if history and epoch else None
 
     @property
     def common(self) -> int:
-        """Epochs that all the models have done."""
-        return min(len(run.history) for run in self.runs.values())
+        """Steps of the optimiser that all the models have done."""
+        return min(len(run.history) * self.each(name) for name, run in self.runs.items())
 
 
 def contest(
-    steps: int, preset: Preset, cells: int, sitting: Sitting, names: Iterable[str] = MODELS
+    steps: int,
+    preset: Preset,
+    cells: int,
+    sitting: Sitting,
+    tried: dict[str, dict[Tuned, Trained]] | None = None,
+    names: Iterable[str] = MODELS,
 ) -> LengthRuns:
-    """Train each model on the problem of that length; ALIF is recurrent, as in the paper."""
-    task, runs = tasks.load(preset.task), {}
+    """Train each model on the problem of that length.
+
+    ``tried`` has the trials of ALIF and LSTM; without them they have CE-LIF's recipe.
+    """
+    task = tasks.load(preset.task)
     celif = {**presets.get(task.name).network, **preset.network}
+    found = LengthRuns(steps, task, {}, dict.fromkeys(MODELS, preset.recipe), {})
     for name in names:
-        built = partial(
-            make, name, task, preset.hidden, preset.recipe, name == "ALIF", celif, cells
-        )
-        runs[name] = sitting.train(f"{task.name}-{name}", built, task, preset.recipe)
-    return LengthRuns(steps, task, preset, cells, runs)
+        if tried is not None and name in tried:
+            recipe, run, chosen = rivals.train(name, task, preset, tried[name], cells, sitting)
+            found.recipes[name], found.runs[name], found.tuned[name] = recipe, run, chosen
+            continue
+        built = rivals.network(name, task, preset, preset.recipe, cells)
+        if name == "CE-LIF":
+            built = partial(make, name, task, preset.hidden, preset.recipe, celif=celif)
+        found.runs[name] = sitting.train(f"{task.name}-{name}", built, task, preset.recipe)
+    return found
 
 
 def run(problem: Problem, settings: Settings) -> Outcome:
     """All models at every length of the paper, or at a quick one."""
-    sitting = Sitting.of(settings)
+    sitting, cells = Sitting.of(settings), 64 if settings.quick else 128
+    tried: dict[str, dict[Tuned, Trained]] = {}
     if settings.quick:
-        steps = int(problem.quick.task.split("-")[1])
-        found = [contest(steps, problem.quick, 64, sitting)]
+        preset = problem.quick
+        found = [contest(int(preset.task.split("-")[1]), preset, cells, sitting)]
     else:
-        found = [contest(steps, problem.preset(steps), 128, sitting) for steps in problem.lengths]
-    rows = [row for each in found for row in _rows(problem, each, found[0].budget)]
+        preset = problem.preset(problem.lengths[0])
+        tried = {name: rivals.trials(problem.name, name, cells, sitting) for name in MODELS[1:]}
+        found = [
+            contest(steps, problem.preset(steps), cells, sitting, tried)
+            for steps in problem.lengths
+        ]
+    usual = found[0].budget("CE-LIF")
+    rows = [row for each in found for row in _rows(problem, each, usual)]
     claims = [claim for each in found for claim in _claims(problem, each, settings.quick)]
-    recipe = found[0].preset.recipe
+    recipe = preset.recipe
     budget = (
-        f"{found[0].budget} where not said otherwise, hidden {list(found[0].preset.hidden)}, LSTM "
-        f"of {found[0].cells} cells, learning rate rising and falling along a {recipe.schedule}, "
-        f"seed {recipe.seed}, fresh samples"
+        f"{usual} where not said otherwise, hidden {list(preset.hidden)}, LSTM of {cells} cells, "
+        f"learning rate rising and falling along a {recipe.schedule}, seed {recipe.seed}, fresh "
+        "samples"
     )
     numbers: dict[str, Any] = {
         str(each.steps): {n: r.plain() for n, r in each.runs.items()} for each in found
@@ -142,6 +164,7 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         "as torch draws them, those of CE-LIF at zero.",
         tuning.ABOUT[problem.name],
         *tuning.sentences(problem.name),
+        *(rivals.sentence(name, each, problem.name) for name, each in tried.items() if each),
     ]
     if settings.quick:
         notes.append("The quick size's limit was set after a first look at these curves.")
@@ -154,8 +177,9 @@ def _rows(problem: Problem, found: LengthRuns, usual: str) -> list[Row]:
     for name, one in found.runs.items():
         last = one.history[-1] if one.history else {}
         below = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] < limit]
-        notes = [found.how_far(name), "" if found.budget == usual else found.budget]
-        notes += [f"below {limit:.3g} after {below[0] * found.each:,} steps"] if below else []
+        budget = found.budget(name)
+        notes = [found.how_far(name), "" if budget == usual else budget, found.tuned.get(name)]
+        notes += [f"below {limit:.3g} after {below[0] * found.each(name):,} steps"] if below else []
         notes += [f"recalls {last['recall']:.1%} of the symbols"] if "recall" in last else []
         note = ", ".join(filter(None, notes))
         rows.append(Row(f"{name}, T = {found.steps}: loss", last.get("loss"), note=note))
@@ -170,11 +194,10 @@ def _claims(problem: Problem, found: LengthRuns, quick: bool) -> list[Claim]:
     if last is not None and not found.how_far("CE-LIF"):  # decided at the end, not when it is met
         claims.append(Claim(f"T = {steps}: CE-LIF's loss comes below {limit:.3g}", last < limit))
     if found.common and not any(found.how_far(name) for name in found.runs):
-        losses = {name: found.loss(name, found.common - 1) or 0.0 for name in found.runs}
+        losses = {name: found.loss(name, found.common) or 0.0 for name in found.runs}
         claims.append(
             Claim(
-                f"T = {steps}: CE-LIF is below ALIF and LSTM after the same "
-                f"{found.common * found.each:,} steps",
+                f"T = {steps}: CE-LIF is below ALIF and LSTM after the same {found.common:,} steps",
                 losses["CE-LIF"] < min(losses["ALIF"], losses["LSTM"]),
             )
         )
@@ -185,7 +208,7 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
     # A length whose runs have hardly begun would be an empty frame.
     begun = [
         each for each in found
-        if any(10 * len(run.history) > each.preset.recipe.epochs for run in each.runs.values())
+        if any(10 * len(run.history) > each.recipes[name].epochs for name, run in each.runs.items())
     ]  # fmt: skip
     found = begun or found[:1]
     columns = min(2, len(found))
@@ -201,8 +224,8 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
             losses = [epoch["loss"] for epoch in one.history]
             if losses:
                 stopped = " (stopped)" if each.how_far(name) else ""
-                ax.plot(each.each * np.arange(1, len(losses) + 1), losses, color=COLOURS[name],
-                        label=name + stopped)  # fmt: skip
+                ax.plot(each.each(name) * np.arange(1, len(losses) + 1), losses,
+                        color=COLOURS[name], label=name + stopped)  # fmt: skip
         baseline, solved = problem.baseline(each.steps), problem.solved(each.steps)
         ax.axhline(baseline, color="black", ls="--", lw=1, label=f"baseline, {baseline:.3f}")
         ax.axhline(solved, color="black", ls=":", lw=1, label=f"solved, {solved:.3g}")

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Settings
-from celif.experiments.memory import long_memory
+from celif.experiments.memory import long_memory, rivals
 from celif.experiments.memory.long_memory import ADDING, COPY
 from training.trainer import presets
 from training.trainer.presets import Preset
@@ -28,7 +28,7 @@ def _close_figures():
 
 
 def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
-    found = long_memory.contest(12, ADD_12, 32, Sitting(tmp_path), ("CE-LIF", "ALIF"))
+    found = long_memory.contest(12, ADD_12, 32, Sitting(tmp_path), names=("CE-LIF", "ALIF"))
     celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
     assert celif is not None
     assert alif is not None
@@ -39,7 +39,7 @@ def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
 def test_celif_recalls_before_alif(tmp_path: Path) -> None:
     copy = presets.get("copy-20")
     preset = replace(copy, hidden=(32, 64), recipe=replace(copy.recipe, epochs=3))
-    found = long_memory.contest(20, preset, 32, Sitting(tmp_path), ("CE-LIF", "ALIF"))
+    found = long_memory.contest(20, preset, 32, Sitting(tmp_path), names=("CE-LIF", "ALIF"))
     celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
     assert celif is not None
     assert alif is not None
@@ -88,3 +88,38 @@ def test_rows_of_another_budget_say_theirs_and_the_record_has_what_was_tried(
     assert {trial["task"] for trial in tried} == {"copy-200", "copy-400"}
     said = " ".join(found.notes)
     assert all(f"{trial['recipe']}: {trial['loss']:g}" in said for trial in tried)
+
+
+def test_alif_and_lstm_train_by_the_best_of_their_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = Recipe(epochs=2, batch=1600, weight_decay=0.0)
+    preset = Preset("adding-12", (8, 8), recipe)
+    monkeypatch.setattr(rivals.presets, "get", lambda name: preset)
+    monkeypatch.setattr(rivals, "TRIALS", ((1e-3, 1.0), (1e-9, 1.0)))
+    monkeypatch.setattr(rivals, "TRIAL_EPOCHS", {"adding": 1})
+    sitting = Sitting(tmp_path)
+    tried = {name: rivals.trials("adding", name, 8, sitting) for name in ("ALIF", "LSTM")}
+    found = long_memory.contest(12, preset, 8, sitting, tried)
+    assert found.tuned == {"ALIF": "rate 0.001, clip 1", "LSTM": "rate 0.001, clip 1"}
+    assert [found.recipes[name].lr for name in found.runs] == [recipe.lr, 1e-3, 1e-3]
+    assert all(len(run.history) == 2 for run in found.runs.values())
+    losses = [each.loss for each in sorted(tried["LSTM"], key=lambda each: each.loss)]
+    assert losses[0] < losses[1]
+    assert f"rate 0.001, clip 1: {losses[0]:.3g}; rate 1e-09" in rivals.sentence(
+        "LSTM", tried["LSTM"], "adding"
+    )
+
+    # A rival with a trial missing has no recipe yet: nothing of it is trained.
+    part = {"ALIF": dict(list(tried["ALIF"].items())[:1]), "LSTM": tried["LSTM"]}
+    again = long_memory.contest(12, preset, 8, Sitting(tmp_path / "part"), part)
+    assert again.how_far("ALIF") == "not begun"
+    assert not (tmp_path / "part" / "adding-12-ALIF").exists()
+
+
+def test_rivals_have_their_own_budget_at_long_lengths() -> None:
+    chosen = rivals.Tuned(3e-3, 0.01, 0.1)
+    for name, epochs, batch in (("copy-200", 50, 64), ("copy-500", 30, 64), ("adding-800", 20, 64)):
+        recipe = chosen.recipe(presets.get(name))
+        assert (recipe.epochs, recipe.batch, recipe.lr, recipe.clip) == (epochs, batch, 3e-3, 0.01)
+        assert (recipe.te_lr, recipe.te_update) == (1.0, "entries")

@@ -1,0 +1,109 @@
+"""How ALIF and LSTM are trained on the adding problem and copy memory.
+
+CE-LIF's recipes were found by trials (:mod:`celif.experiments.memory.tuning`). ALIF and LSTM get
+theirs from :data:`TRIALS`, short runs at T = 100 of every learning rate and limit of the gradient's
+norm; the best is used at all lengths. A step of theirs takes 1.5 to 3 times as long as CE-LIF's, so
+at the longer lengths they have smaller batches and, in the adding problem, fewer steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+from torch import nn
+
+from celif.experiments.machinery.compared_models import make
+from celif.experiments.machinery.deadline import Sitting
+from celif.experiments.machinery.runs import Trained, parameters
+from training import tasks
+from training.tasks import Task
+from training.trainer import presets
+from training.trainer.presets import Preset
+from training.trainer.recipe import Recipe
+
+LENGTH = 100
+"""T of the trials."""
+RATES, CLIPS = (1e-3, 3e-3, 1e-2), (0.01, 1.0)
+TRIALS = tuple(product(RATES, CLIPS))
+"""Learning rate and largest norm of a gradient of each trial."""
+TRIAL_EPOCHS = {"adding": 6, "copy": 5}
+"""300 steps of the adding problem, 500 of copy memory."""
+LONG = 200
+"""Lengths above it have a budget of their own."""
+LONG_EPOCHS = {"adding": 20, "copy": 30}
+"""2,000 steps of the adding problem, 3,000 of copy memory."""
+LONG_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A rival's best trial: its rate and clip, and the loss of its last epoch."""
+
+    rate: float
+    clip: float
+    loss: float
+
+    def recipe(self, preset: Preset) -> Recipe:
+        """The recipe at the length of ``preset``; only CE-LIF has a rate for TE."""
+        problem, _, steps = preset.task.partition("-")
+        found = replace(preset.recipe, lr=self.rate, clip=self.clip, te_lr=1.0, te_update="entries")
+        if int(steps) > LONG:
+            found = replace(found, epochs=LONG_EPOCHS[problem], batch=LONG_BATCH)
+        return found
+
+    def __str__(self) -> str:
+        return f"rate {self.rate:g}, clip {self.clip:g}"
+
+
+def trials(problem: str, name: str, cells: int, sitting: Sitting) -> dict[Tuned, Trained]:
+    """Every finished trial of a rival, trained now or before."""
+    preset = presets.get(f"{problem}-{LENGTH}")
+    task, found = tasks.load(preset.task), {}
+    for rate, clip in TRIALS:
+        recipe = replace(Tuned(rate, clip, 0.0).recipe(preset), epochs=TRIAL_EPOCHS[problem])
+        folder = f"{task.name}-{name}-{rate:g}-clip-{clip:g}-sweep"
+        run = sitting.train(folder, network(name, task, preset, recipe, cells), task, recipe)
+        if run.finished:
+            loss = run.history[-1]["loss"] if len(run.history) == recipe.epochs else float("inf")
+            found[Tuned(rate, clip, loss)] = run
+    return found
+
+
+def network(
+    name: str, task: Task, preset: Preset, recipe: Recipe, cells: int
+) -> Callable[[], nn.Module]:
+    """What builds a rival; ALIF is recurrent, as in the paper."""
+    return partial(make, name, task, preset.hidden, recipe, name == "ALIF", None, cells)
+
+
+def train(
+    name: str, task: Task, preset: Preset, tried: dict[Tuned, Trained], cells: int, sitting: Sitting
+) -> tuple[Recipe, Trained, str]:
+    """Train a rival by the best of its trials; without all of them it is not begun.
+
+    Returns the recipe, the run, and what to say of it.
+    """
+    folder = f"{task.name}-{name}"
+    if len(tried) < len(TRIALS):
+        recipe = preset.recipe
+        net = network(name, task, preset, recipe, cells)()
+        return recipe, Trained(folder, [], None, parameters(net), finished=False), ""
+    best = min(tried, key=lambda each: each.loss)
+    recipe = best.recipe(preset)
+    run = sitting.train(folder, network(name, task, preset, recipe, cells), task, recipe)
+    return recipe, run, str(best)
+
+
+def sentence(name: str, tried: dict[Tuned, Trained], problem: str) -> str:
+    """Say what was tried for a rival, best first."""
+    ordered = sorted(tried, key=lambda each: each.loss)
+    losses = "; ".join(f"{each}: {each.loss:.3g}" for each in ordered)
+    recipe = presets.get(f"{problem}-{LENGTH}").recipe
+    steps = TRIAL_EPOCHS[problem] * -(-len(tasks.load(f"{problem}-{LENGTH}").train) // recipe.batch)
+    return (
+        f"Trials of {name} at T = {LENGTH}, mean loss of the last 6,400 samples of {steps} steps: "
+        f"{losses}. The best is used at all lengths."
+    )
