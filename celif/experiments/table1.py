@@ -20,6 +20,7 @@ from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.published_models import (
     DIVERGED,
+    LARGER,
     RECURRENT,
     RECURRENT_NOTE,
     TABLE,
@@ -99,7 +100,9 @@ def _train(
 ) -> Trained:  # fmt: skip
     budget = model.budget or plan.budget
     epochs = max(1, int(budget.trial)) if trial else budget.epochs
-    recipe = replace(plan.preset.recipe, lr=rate, epochs=epochs, batch=budget.batch)
+    recipe = replace(
+        plan.preset.recipe, lr=rate, epochs=epochs, batch=budget.batch, average=budget.average
+    )
     if trial and budget.trial < 1:
         task = replace(task, train=_share(task.train, budget))
     hidden = model.hidden or (plan.preset.hidden if model.name == "CE-LIF" else plan.wide)
@@ -166,7 +169,8 @@ def run(settings: Settings) -> Outcome:
             rows.append(_row(what, one, rate, paper, not settings.quick))
             numbers[what] = {**one.plain(), "rate": rate, "finished": one.finished}
     done = sum(one["finished"] for one in numbers.values())
-    own = "" if settings.quick else f"; recurrent CE-LIF {RECURRENT}"
+    own = f"; CE-LIF [64, 152, 152] {LARGER}; recurrent CE-LIF {RECURRENT}"
+    own = "" if settings.quick else own
     budget = (
         f"{', '.join(names)}: {plan.budget}{own}; seed {plan.preset.recipe.seed}; {done} of "
         f"{len(numbers)} models have been trained"

@@ -22,19 +22,23 @@ class TrainingBudget:
         Passes over the training images of each rate's trial, such as 0.2; a single rate has none.
     epochs, batch
         Length and batch of the final run; trials have the same batch.
+    average
+        Decay of a moving average of the weights, which is then what is validated and measured.
     """
 
     rates: tuple[float, ...]
     trial: float
     epochs: int
     batch: int
+    average: float = 0.0
 
     def __str__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.rates)
         chosen = f"the best of the rates {rates} by {self.trial:g} epochs of each"
+        averaged = f", weights averaged with a decay of {self.average:g}" if self.average else ""
         return (
             f"{self.epochs} epochs of batch {self.batch} at "
-            f"{chosen if len(self.rates) > 1 else f'a rate of {rates}'}"
+            f"{chosen if len(self.rates) > 1 else f'a rate of {rates}'}{averaged}"
         )
 
 
@@ -74,6 +78,8 @@ class PublishedModel:
         return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}"
 
 
+LARGER = TrainingBudget((3e-3,), 0, 40, 128, 0.999)
+"""CE-LIF of 153,962 parameters from fresh weights, with images as they are."""
 RECURRENT = TrainingBudget((2e-3,), 0, 12, 128)
 """Recurrent CE-LIF: near the rate of the authors' later code for it, 1.5e-3."""
 RECURRENT_NOTE = (
@@ -83,6 +89,7 @@ RECURRENT_NOTE = (
 )
 TABLE: tuple[PublishedModel, ...] = (
     PublishedModel("CE-LIF", False, 98.19, 97.90),
+    PublishedModel("CE-LIF", False, 98.84, 98.14, (64, 152, 152), budget=LARGER),
     PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), budget=RECURRENT),
     PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), budget=RECURRENT),
     PublishedModel("LIF", False, 63.45, DIVERGED),
@@ -102,4 +109,4 @@ TABLE: tuple[PublishedModel, ...] = (
     PublishedModel("IndRNN", False, 99.5, 96.0, cited=True),
     PublishedModel("TCN", False, 99.0, 97.2, cited=True),
 )
-"""The paper's table; its CE-LIF feedforward row of 153.9k parameters is among :data:`STORED`."""
+"""The paper's table."""
