@@ -1,6 +1,7 @@
 """How much of the gradient reaches early steps: Grad[t] = ∂L/∂S[t] of the last hidden layer.
 
-Copy memory, before and after 100 steps of training. L is the cross entropy of the last ten steps,
+Copy memory, before and after training: at full size by the recipes of the experiment ``copy``, by
+which CE-LIF learns the task, else for 100 steps. L is the cross entropy of the last ten steps,
 in which the symbols are asked for: whatever Grad has at earlier steps came there through the
 layer's own memory, and of that the first half of those steps has a share. Absolute values are
 summed over neurons and samples, because signs would cancel. An LSTM's outputs take the place of
@@ -25,9 +26,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from celif.experiments.machinery.compared_models import COLOURS, make
+from celif.experiments.machinery.deadline import Sitting, steps_an_epoch
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import train
+from celif.experiments.memory import rivals
 from training import Network, functional, tasks
 from training.baselines import SpikingNetwork
 from training.baselines.artificial import LSTM
@@ -35,6 +38,7 @@ from training.kernels import adaptive
 from training.tasks.synthetic import SYMBOLS
 from training.trainer import presets
 from training.trainer.presets import Preset
+from training.trainer.recipe import Recipe
 
 MODELS = ("CE-LIF", "ALIF", "LSTM")
 SAMPLES = 32
@@ -45,17 +49,13 @@ LOWEST = 1e-9
 """Least share of a step that the figure shows."""
 
 
-def shortened(name: str, hidden: tuple[int, ...], epochs: int, **recipe: Any) -> Preset:
-    """The preset's recipe and network, of other widths, for fewer steps."""
-    preset = presets.get(name)
-    recipe["epochs"] = epochs
-    return replace(preset, hidden=hidden, recipe=replace(preset.recipe, **recipe))
-
-
+FULL = presets.get("copy-400")
 # Few steps go further with the batch and the rates of the shorter lengths, 2e-3 and 0.6/T.
-_SHORT = {"batch": 64, "lr": 2e-3, "te_lr": 0.75, "te_update": "entries"}
-QUICK = shortened("copy-400", (32, 32), 1, **_SHORT)
-FULL = shortened("copy-400", (64, 256, 256), 1, **_SHORT)
+QUICK = replace(
+    FULL,
+    hidden=(32, 32),
+    recipe=replace(FULL.recipe, epochs=1, batch=64, lr=2e-3, te_lr=0.75, te_update="entries"),
+)
 NOTES = [
     "The loss is that of the last ten steps, and a share is of what the steps before them have: in "
     "those ten spikes act on the loss directly, whatever a model remembers. The paper shows curves "
@@ -166,14 +166,23 @@ class Shares:
         return {**lists, **of_all, "rate": self.rate, "loss": self.loss}
 
 
+def recipes(preset: Preset, out: Path, cells: int) -> dict[str, Recipe]:
+    """Each model's recipe of copy memory; ALIF's and LSTM's are the best of their trials."""
+    found = {"CE-LIF": preset.recipe}
+    for name in MODELS[1:]:
+        tried = rivals.trials("copy", name, cells, Sitting(out))
+        found[name] = rivals.best(tried).recipe(preset)
+    return found
+
+
 def compare(
-    names: Sequence[str], task: tasks.Task, preset: Preset, seed: int, out: Path, cells: int
+    chosen: dict[str, Recipe], task: tasks.Task, preset: Preset, seed: int, out: Path, cells: int
 ) -> dict[str, Shares]:
-    """Each model's shares; ALIF is recurrent."""
+    """The shares of each model of ``chosen``; ALIF is recurrent."""
     x, y = task.test.x[:SAMPLES], task.test.y[:SAMPLES]
-    recipe = replace(preset.recipe, seed=seed)
     found = {}
-    for name in names:
+    for name, each in chosen.items():
+        recipe = replace(each, seed=seed)
         net = make(name, task, preset.hidden, recipe, name == "ALIF", preset.network, cells)
         before = shares(net, x, y)
         run = train(f"{name}-{seed}", net, task, recipe, out)
@@ -185,9 +194,11 @@ def compare(
 
 def run(settings: Settings) -> Outcome:
     """Shares of every step for the three models, at T = 400; quick: small ones."""
-    preset, cells, seeds = (QUICK, 32, range(3)) if settings.quick else (FULL, 128, range(3))
-    task = tasks.load(preset.task)
-    found = [compare(MODELS, task, preset, seed, settings.out, cells) for seed in seeds]
+    preset, cells, seeds = (QUICK, 32, range(3)) if settings.quick else (FULL, 128, range(1))
+    task, chosen = tasks.load(preset.task), dict.fromkeys(MODELS, preset.recipe)
+    if not settings.quick:
+        chosen = recipes(preset, settings.out, cells)
+    found = [compare(chosen, task, preset, seed, settings.out, cells) for seed in seeds]
     halves = {
         (when, name): [early(getattr(each[name], when)) for each in found]
         for when in WHEN
@@ -204,6 +215,10 @@ def run(settings: Settings) -> Outcome:
                  [each[name].rate for each in found])
             for name in MODELS[:2]
         ),
+        *(
+            _row(f"{name}: loss at the end of training", [each[name].loss for each in found])
+            for name in MODELS
+        ),
         Row("backward equations against autograd, relative", error),
     ]  # fmt: skip
     claims = [
@@ -218,11 +233,16 @@ def run(settings: Settings) -> Outcome:
         for when, name in CLAIMED
     ]
     claims.append(Claim("the backward equations are autograd's, to 1e-9", error < 1e-9))
-    recipe = preset.recipe
-    steps = recipe.epochs * -(-len(task.train) // recipe.batch)
+    trained = {
+        name: f"{recipe.epochs * steps_an_epoch(task, recipe):,} steps of batch {recipe.batch}"
+        for name, recipe in chosen.items()
+    }
+    shown = trained["CE-LIF"]
+    if trained["ALIF"] != shown:
+        shown += f", of ALIF and LSTM {trained['ALIF']}"
     budget = (
-        f"{task.name}, hidden {list(preset.hidden)}, LSTM of {cells} cells, {steps:,} steps of "
-        f"batch {recipe.batch}, {SAMPLES} samples, seeds {', '.join(map(str, seeds))}"
+        f"{task.name}, hidden {list(preset.hidden)}, LSTM of {cells} cells, {shown}, {SAMPLES} "
+        f"samples, seeds {', '.join(map(str, seeds))}"
     )
     numbers: dict[str, Any] = {
         str(seed): {name: each.plain() for name, each in both.items()}
@@ -258,5 +278,5 @@ def _figure(found: list[dict[str, Shares]]) -> Figure:
 
 EXPERIMENT = Experiment(
     "gradients", "Gradients over time on copy memory", run,
-    item="Figure 6", size="the paper's T and widths, after 100 steps of training",
+    item="Figure 6", size="the paper's T and widths",
 )  # fmt: skip

@@ -80,12 +80,7 @@ def run(settings: Settings) -> Outcome:
     found = period(lags["after"], row)
     contrasts = {name: contrast(values, row) for name, values in lags.items()}
     rows = [
-        Row(
-            "period of the similarity after training",
-            found,
-            None if settings.quick else row,
-            "steps",
-        ),
+        Row("period of the similarity after training", found, None, "steps"),
         Row("similarity one row apart, before", float(lags["before"][row])),
         Row("similarity one row apart, after", float(lags["after"][row])),
         Row("whole rows less half rows, before", contrasts["before"]),

@@ -8,7 +8,7 @@ at the longer lengths they have smaller batches and, in the adding problem, fewe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -72,6 +72,11 @@ def trials(problem: str, name: str, cells: int, sitting: Sitting) -> dict[Tuned,
     return found
 
 
+def best(tried: Iterable[Tuned]) -> Tuned:
+    """The trial with the lowest loss."""
+    return min(tried, key=lambda each: each.loss)
+
+
 def network(
     name: str, task: Task, preset: Preset, recipe: Recipe, cells: int
 ) -> Callable[[], nn.Module]:
@@ -91,10 +96,10 @@ def train(
         recipe = preset.recipe
         net = network(name, task, preset, recipe, cells)()
         return recipe, Trained(folder, [], None, parameters(net), finished=False), ""
-    best = min(tried, key=lambda each: each.loss)
-    recipe = best.recipe(preset)
+    chosen = best(tried)
+    recipe = chosen.recipe(preset)
     run = sitting.train(folder, network(name, task, preset, recipe, cells), task, recipe)
-    return recipe, run, str(best)
+    return recipe, run, str(chosen)
 
 
 def sentence(name: str, tried: dict[Tuned, Trained], problem: str) -> str:

@@ -39,7 +39,8 @@ def test_shares_are_of_the_whole_and_training_celif_moves_them_to_early_steps(
     monkeypatch.setattr(synthetic, "EPOCH", STEPS * BATCH)
     monkeypatch.setattr(synthetic, "HELD_OUT", gradients.SAMPLES)
     task = tasks.load("copy-400")
-    found = gradients.compare(gradients.MODELS, task, preset, 0, tmp_path, 32)
+    chosen = dict.fromkeys(gradients.MODELS, preset.recipe)
+    found = gradients.compare(chosen, task, preset, 0, tmp_path, 32)
     for each in found.values():
         assert each.before.shape == each.after.shape == (420,)
         assert each.before.sum() == pytest.approx(1)
