@@ -60,10 +60,10 @@ class Item:
         Rows of the record whose numbers stand in the table; none for how many claims hold.
     paper
         What the paper says, where the rows do not have it.
-    limit
-        For losses: below what a task counts as solved.
+    limits
+        For losses: below what each row's task counts as solved.
     above
-        Whether the paper's losses stay above ``limit`` instead.
+        Whether the paper's losses stay above ``limits`` instead.
     cost
         What it would take, if it was not run to the end.
     smaller
@@ -82,7 +82,7 @@ class Item:
     experiment: str = ""
     rows: tuple[str, ...] = ()
     paper: str = ""
-    limit: float | None = None
+    limits: tuple[float, ...] = ()
     above: bool = False
     cost: str = ""
     smaller: bool = False
@@ -133,7 +133,7 @@ class Item:
             status = "smaller task"
         elif self.where == EXTRA:
             status = "measured"
-        notes = [row["note"] for row in ran if self.limit is not None and row["note"]]
+        notes = [row["note"] for row in ran if len(self.limits) == 1 and row["note"]]
         notes += [self.note] if self.note else []
         shown += f" ({'; '.join(notes)})" if notes else ""
         missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
@@ -141,12 +141,13 @@ class Item:
         return Line(name, status, shown, paper, self.cost if missing else "")
 
     def _reached(self, rows: Sequence[dict[str, Any]]) -> bool:
-        for row in rows:
+        limits = self.limits or (None,) * len(rows)
+        for row, limit in zip(rows, limits, strict=True):
             if row["ours"] is None or "stopped" in row["note"]:
                 return False
-            if self.limit is not None and (row["ours"] >= self.limit) != self.above:
+            if limit is not None and (row["ours"] >= limit) != self.above:
                 return False
-            if self.limit is None and row["paper"] is not None and row["difference"] is not None:
+            if limit is None and row["paper"] is not None and row["difference"] is not None:
                 near = NEAR if row["unit"] == "%" else 0.1 * abs(row["paper"])
                 if row["difference"] < -near or (row["unit"] != "%" and row["difference"] > near):
                     return False
