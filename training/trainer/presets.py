@@ -57,7 +57,8 @@ def _adding(steps: int) -> Preset:
 
 def _copy(steps: int) -> Preset:
     if steps > 200:
-        long = replace(_COPY, epochs=120, batch=256, lr=1e-3, te_update="rows")  # 3,000 steps
+        epochs = 120 if steps <= 400 else 200  # 3,000 steps, or 5,000
+        long = replace(_COPY, epochs=epochs, batch=256, lr=1e-3, te_update="rows")
         recipe = replace(long, te_lr=2.4 / steps / long.lr)
     else:
         recipe = replace(_COPY, te_lr=0.6 / steps / _COPY.lr)

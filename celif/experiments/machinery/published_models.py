@@ -78,7 +78,7 @@ class PublishedModel:
         return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}"
 
 
-LARGER = TrainingBudget((3e-3,), 0, 40, 128, 0.999)
+LARGER = TrainingBudget((3e-3,), 0, 32, 128, 0.999)
 """CE-LIF of 153,962 parameters from fresh weights, with images as they are."""
 RECURRENT = TrainingBudget((2e-3,), 0, 12, 128)
 """Recurrent CE-LIF: near the rate of the authors' later code for it, 1.5e-3."""

@@ -251,6 +251,5 @@ COPY_EXPERIMENT = Experiment(
     "copy", "Copy memory", partial(run, COPY), parts=True,
     item="Figure 5e–h", size="the paper's networks and lengths, by another recipe",
     about="A run counts as solved below a tenth of the baseline, 10·ln 8/(T + 20). The learning "
-    "rate falls to zero over the run, 5,000 steps at T = 100 and 200 and 3,000 at T = 400 and 500, "
-    "so that a curve that was still falling flattens.",
+    "rate falls to zero over a run, so that a curve that was still falling flattens.",
 )  # fmt: skip

@@ -75,6 +75,7 @@ TRIALS = [
         "half the rates, a fifth of the mean left in": 0.0226,
         "the same rates, batch 256 (chosen)": 0.0211,
     }),
+    *_trials("copy-500", "CE-LIF", "2,976–3,000", {"3,000 steps in all": 0.0047}),
     *_trials("adding-200", "CE-LIF", "151–200", {
         "TE at 0.3 of the rate (chosen)": 0.038, "TE at the rate": 0.046, "clip 10": 0.045,
         "clip 0.1": 0.060, "surrogate 0.4": 0.096,

@@ -119,7 +119,7 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
 
 def test_rivals_have_their_own_budget_at_long_lengths() -> None:
     chosen = rivals.Tuned(3e-3, 0.01, 0.1)
-    for name, epochs, batch in (("copy-200", 50, 64), ("copy-500", 30, 64), ("adding-800", 20, 64)):
+    for name, epochs, batch in (("copy-200", 30, 64), ("copy-500", 30, 64), ("adding-800", 20, 64)):
         recipe = chosen.recipe(presets.get(name))
         assert (recipe.epochs, recipe.batch, recipe.lr, recipe.clip) == (epochs, batch, 3e-3, 0.01)
         assert (recipe.te_lr, recipe.te_update) == (1.0, "entries")
