@@ -2,7 +2,8 @@
 
 S[t-1] alone is an adaptive threshold; V[t-1] and TE[t] each help; their product is CE-LIF.
 ``ablation`` asks for the order on sequential digits, over seeds; ``ablation-mnist`` and
-``ablation-ps-mnist`` run the paper's own tasks with its smaller network, three hours on one core.
+``ablation-ps-mnist`` run the paper's own tasks with its smaller network, each half an hour on one
+core.
 """
 
 from __future__ import annotations

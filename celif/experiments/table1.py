@@ -167,7 +167,10 @@ def run(settings: Settings) -> Outcome:
                 continue
             rate, one = sweep(model, task, plan, sitting)
             rows.append(_row(what, one, rate, paper, not settings.quick))
-            numbers[what] = {**one.plain(), "rate": rate, "finished": one.finished}
+            swept = len((model.budget or plan.budget).rates) > 1
+            numbers[what] = {
+                **one.plain(), "rate": rate, "finished": one.finished, "swept": swept
+            }  # fmt: skip
     done = sum(one["finished"] for one in numbers.values())
     own = f"; CE-LIF [64, 152, 152] {LARGER}; recurrent CE-LIF {RECURRENT}"
     own = "" if settings.quick else own
@@ -190,6 +193,12 @@ def run(settings: Settings) -> Outcome:
             "images; the epoch was chosen on the other 5,000 training images."
         )
         notes.append(RECURRENT_NOTE)
+        swept = [one["rate"] for one in numbers.values() if one["finished"] and one["swept"]]
+        largest = sum(rate == max(plan.budget.rates) for rate in swept)
+        notes.append(
+            f"Of the {len(swept)} models whose rate was chosen among three, {largest} took the "
+            "largest: a larger one might have served them better."
+        )
     return Outcome(rows, _claims(rows, names), budget, draw(rows), numbers, notes)
 
 
