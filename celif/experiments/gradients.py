@@ -34,13 +34,15 @@ from celif.experiments.memory import rivals
 from training import Network, functional, tasks
 from training.baselines import SpikingNetwork
 from training.baselines.artificial import LSTM
+from training.baselines.gated_neurons import GatedNeuron
 from training.kernels import adaptive
 from training.tasks.synthetic import SYMBOLS
 from training.trainer import presets
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
-MODELS = ("CE-LIF", "ALIF", "LSTM")
+QUICK_MODELS = ("CE-LIF", "ALIF", "LSTM")
+MODELS = ("CE-LIF", *rivals.NAMES)
 SAMPLES = 32
 FACTOR = 2.0
 """By which CE-LIF's early share must exceed the others'."""
@@ -70,7 +72,6 @@ EXPLODED = (
     "lies in the first half; it does not reach the first steps. This ALIF is the paper's equation "
     "3, not the published one that its table cites."
 )
-CLAIMED = (("before", "LSTM"), ("after", "ALIF"), ("after", "LSTM"))
 
 
 def outputs(net: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
@@ -91,6 +92,8 @@ def outputs(net: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
         assert isinstance(net, SpikingNetwork)
         below, layer, context = net.spikes(x)[-2].detach(), net.layers[-1], adaptive.PLAIN
         last = net.neurons[-1]
+        if isinstance(last, GatedNeuron):
+            return last.steps(*net.current(len(net.layers) - 1, below))
         neuron = last.values(below)
         used = below.new_zeros(layer.out_features, x.shape[2])
     current = F.linear(below.transpose(1, 2), layer.weight, layer.bias).transpose(1, 2)
@@ -169,7 +172,7 @@ class Shares:
 def recipes(preset: Preset, out: Path, cells: int) -> dict[str, Recipe]:
     """Each model's recipe of copy memory; ALIF's and LSTM's are the best of their trials."""
     found = {"CE-LIF": preset.recipe}
-    for name in MODELS[1:]:
+    for name in rivals.NAMES:
         tried = rivals.trials("copy", name, cells, Sitting(out))
         found[name] = rivals.best(tried).recipe(preset)
     return found
@@ -178,12 +181,12 @@ def recipes(preset: Preset, out: Path, cells: int) -> dict[str, Recipe]:
 def compare(
     chosen: dict[str, Recipe], task: tasks.Task, preset: Preset, seed: int, out: Path, cells: int
 ) -> dict[str, Shares]:
-    """The shares of each model of ``chosen``; ALIF is recurrent."""
+    """The shares of each model of ``chosen``; ALIF of either kind is recurrent."""
     x, y = task.test.x[:SAMPLES], task.test.y[:SAMPLES]
     found = {}
     for name, each in chosen.items():
         recipe = replace(each, seed=seed)
-        net = make(name, task, preset.hidden, recipe, name == "ALIF", preset.network, cells)
+        net = make(name, task, preset.hidden, recipe, "ALIF" in name, preset.network, cells)
         before = shares(net, x, y)
         run = train(f"{name}-{seed}", net, task, recipe, out)
         with torch.no_grad():
@@ -195,14 +198,15 @@ def compare(
 def run(settings: Settings) -> Outcome:
     """Shares of every step for the three models, at T = 400; quick: small ones."""
     preset, cells, seeds = (QUICK, 32, range(3)) if settings.quick else (FULL, 128, range(1))
-    task, chosen = tasks.load(preset.task), dict.fromkeys(MODELS, preset.recipe)
+    models = QUICK_MODELS if settings.quick else MODELS
+    task, chosen = tasks.load(preset.task), dict.fromkeys(models, preset.recipe)
     if not settings.quick:
         chosen = recipes(preset, settings.out, cells)
     found = [compare(chosen, task, preset, seed, settings.out, cells) for seed in seeds]
     halves = {
         (when, name): [early(getattr(each[name], when)) for each in found]
         for when in WHEN
-        for name in MODELS
+        for name in models
     }
     error = backward_error()
     rows = [
@@ -213,11 +217,11 @@ def run(settings: Settings) -> Outcome:
         *(
             _row(f"{name}: firing rate of that layer after training",
                  [each[name].rate for each in found])
-            for name in MODELS[:2]
+            for name in models[:2]
         ),
         *(
             _row(f"{name}: loss at the end of training", [each[name].loss for each in found])
-            for name in MODELS
+            for name in models
         ),
         Row("backward equations against autograd, relative", error),
     ]  # fmt: skip
@@ -230,7 +234,7 @@ def run(settings: Settings) -> Outcome:
                 for ours, theirs in zip(halves[when, "CE-LIF"], halves[when, name], strict=True)
             ),
         )
-        for when, name in CLAIMED
+        for when, name in (("before", "LSTM"), ("after", models[1]), ("after", "LSTM"))
     ]
     claims.append(Claim("the backward equations are autograd's, to 1e-9", error < 1e-9))
     trained = {
@@ -238,8 +242,8 @@ def run(settings: Settings) -> Outcome:
         for name, recipe in chosen.items()
     }
     shown = trained["CE-LIF"]
-    if trained["ALIF"] != shown:
-        shown += f", of ALIF and LSTM {trained['ALIF']}"
+    if trained["LSTM"] != shown:
+        shown += f", of {models[1]} and LSTM {trained['LSTM']}"
     budget = (
         f"{task.name}, hidden {list(preset.hidden)}, LSTM of {cells} cells, {shown}, {SAMPLES} "
         f"samples, seeds {', '.join(map(str, seeds))}"
@@ -248,7 +252,19 @@ def run(settings: Settings) -> Outcome:
         str(seed): {name: each.plain() for name, each in both.items()}
         for seed, both in zip(seeds, found, strict=True)
     }
-    notes = [*NOTES, EXPLODED] if max(halves["after", "ALIF"]) > 0.9 else NOTES
+    notes = [*NOTES]
+    if not settings.quick:
+        notes.append(
+            "All networks are trained by the recipes of the experiment 'copy'. One that has learnt "
+            "the task has a loss below 0.005; the baseline, at which nothing is recalled, is 0.050."
+        )
+        notes.append(
+            "SoftALIF is the published ALIF. That of the paper's equation 3 was looked at before, "
+            "after 100 steps of training: going back in time its gradient grew by many orders of "
+            "magnitude, so that all of it lay in the first half of the steps."
+        )
+    if settings.quick and max(halves["after", "ALIF"]) > 0.9:
+        notes.append(EXPLODED)
     return Outcome(rows, claims, budget, _figure(found), numbers, notes)
 
 

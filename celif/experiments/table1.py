@@ -193,10 +193,10 @@ def run(settings: Settings) -> Outcome:
             "images; the epoch was chosen on the other 5,000 training images."
         )
         notes.append(RECURRENT_NOTE)
-        swept = [one["rate"] for one in numbers.values() if one["finished"] and one["swept"]]
-        largest = sum(rate == max(plan.budget.rates) for rate in swept)
+        chosen = [one["rate"] for one in numbers.values() if one["finished"] and one["swept"]]
+        largest = sum(rate == max(plan.budget.rates) for rate in chosen)
         notes.append(
-            f"Of the {len(swept)} models whose rate was chosen among three, {largest} took the "
+            f"Of the {len(chosen)} models whose rate was chosen among three, {largest} took the "
             "largest: a larger one might have served them better."
         )
     return Outcome(rows, _claims(rows, names), budget, draw(rows), numbers, notes)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from celif.experiments import gradients
+from celif.experiments.machinery.compared_models import make
 from training import tasks
 from training.tasks import synthetic
 from training.trainer.loop import start
@@ -32,6 +33,16 @@ def test_stepwise_layer_spikes_as_the_networks_own() -> None:
     assert torch.equal(stepwise, spikes)
 
 
+def test_stepwise_layer_of_the_published_alif_spikes_as_the_networks_own() -> None:
+    task = tasks.load("copy-5")
+    net = make("SoftALIF", task, (12, 8), Recipe(), recurrent=True)
+    x = task.test.x[:4]
+    spikes = net.spikes(x)[-1]
+    stepwise = torch.stack(gradients.outputs(net, x), -1)
+    assert spikes.any()
+    assert torch.equal(stepwise, spikes)
+
+
 def test_shares_are_of_the_whole_and_training_celif_moves_them_to_early_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,7 +50,7 @@ def test_shares_are_of_the_whole_and_training_celif_moves_them_to_early_steps(
     monkeypatch.setattr(synthetic, "EPOCH", STEPS * BATCH)
     monkeypatch.setattr(synthetic, "HELD_OUT", gradients.SAMPLES)
     task = tasks.load("copy-400")
-    chosen = dict.fromkeys(gradients.MODELS, preset.recipe)
+    chosen = dict.fromkeys(gradients.QUICK_MODELS, preset.recipe)
     found = gradients.compare(chosen, task, preset, 0, tmp_path, 32)
     for each in found.values():
         assert each.before.shape == each.after.shape == (420,)

@@ -85,7 +85,7 @@ def test_rows_of_another_budget_say_theirs_and_the_record_has_what_was_tried(
     assert notes["CE-LIF, T = 200: loss"] == "not begun"
     assert notes["CE-LIF, T = 400: loss"] == "not begun, 3,000 steps of batch 256"
     tried = found.numbers["tried"]
-    assert {trial["task"] for trial in tried} == {"copy-200", "copy-400"}
+    assert {trial["task"] for trial in tried} == {"copy-200", "copy-400", "copy-500"}
     said = " ".join(found.notes)
     assert all(f"{trial['recipe']}: {trial['loss']:g}" in said for trial in tried)
 
@@ -99,9 +99,9 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
     monkeypatch.setattr(rivals, "TRIALS", ((1e-3, 1.0), (1e-9, 1.0)))
     monkeypatch.setattr(rivals, "TRIAL_EPOCHS", {"adding": 1})
     sitting = Sitting(tmp_path)
-    tried = {name: rivals.trials("adding", name, 8, sitting) for name in ("ALIF", "LSTM")}
+    tried = {name: rivals.trials("adding", name, 8, sitting) for name in rivals.NAMES}
     found = long_memory.contest(12, preset, 8, sitting, tried)
-    assert found.tuned == {"ALIF": "rate 0.001, clip 1", "LSTM": "rate 0.001, clip 1"}
+    assert found.tuned == {"SoftALIF": "rate 0.001, clip 1", "LSTM": "rate 0.001, clip 1"}
     assert [found.recipes[name].lr for name in found.runs] == [recipe.lr, 1e-3, 1e-3]
     assert all(len(run.history) == 2 for run in found.runs.values())
     losses = [each.loss for each in sorted(tried["LSTM"], key=lambda each: each.loss)]
@@ -111,10 +111,10 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
     )
 
     # A rival with a trial missing has no recipe yet: nothing of it is trained.
-    part = {"ALIF": dict(list(tried["ALIF"].items())[:1]), "LSTM": tried["LSTM"]}
+    part = {"SoftALIF": dict(list(tried["SoftALIF"].items())[:1]), "LSTM": tried["LSTM"]}
     again = long_memory.contest(12, preset, 8, Sitting(tmp_path / "part"), part)
-    assert again.how_far("ALIF") == "not begun"
-    assert not (tmp_path / "part" / "adding-12-ALIF").exists()
+    assert again.how_far("SoftALIF") == "not begun"
+    assert not (tmp_path / "part" / "adding-12-SoftALIF").exists()
 
 
 def test_rivals_have_their_own_budget_at_long_lengths() -> None:
