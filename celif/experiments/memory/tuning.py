@@ -102,7 +102,9 @@ ABOUT = {
     "short trials at T = 30 and 100. At T = 400 and 500 batch and rate are the paper's 256 and "
     "1e-3, TE's is 2.4/T, and a neuron's TE is updated as a row: without the mean over time of its "
     "gradient, and with one second moment for all steps. Gradients are clipped at a norm of 0.01, "
-    "as in the authors' later code.",
+    "as in the authors' later code. The task follows the paper's words; that code draws its 50,000 "
+    "sequences once, has nine channels, with zeros for a blank, and begins its markers one step "
+    "before the recall.",
 }
 """What a reader must know of the recipes."""
 

@@ -10,7 +10,8 @@ import torch
 
 from celif.experiments import gradients
 from celif.experiments.machinery.compared_models import make
-from training import tasks
+from celif.experiments.memory import backward_equations
+from training import functional, tasks
 from training.tasks import synthetic
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
@@ -19,7 +20,15 @@ STEPS, BATCH = 30, 16
 
 
 def test_backward_equations_are_autograds() -> None:
-    assert 0 < gradients.backward_error() < 1e-12
+    assert 0 < backward_equations.step_error() < 1e-12
+    assert 0 < backward_equations.summed_error() < 1e-12
+
+
+def test_summed_gradient_of_the_threshold_needs_the_decay(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = torch.einsum
+    shifted = functional.BETA * torch.ones((), dtype=torch.float64)  # β^(i−t+1)
+    monkeypatch.setattr(torch, "einsum", lambda path, a, b: real(path, a * shifted, b))
+    assert backward_equations.summed_error() > 0.005
 
 
 def test_stepwise_layer_spikes_as_the_networks_own() -> None:
