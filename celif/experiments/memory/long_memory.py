@@ -25,8 +25,8 @@ from celif.experiments.machinery.deadline import Sitting, how_far, steps_an_epoc
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained
-from celif.experiments.memory import rivals, tuning
-from celif.experiments.memory.rivals import Tuned
+from celif.experiments.memory import alif_and_lstm, tuning
+from celif.experiments.memory.alif_and_lstm import Tuned
 from training import tasks
 from training.tasks import Task
 from training.trainer import presets
@@ -34,7 +34,7 @@ from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
 QUICK_MODELS = ("CE-LIF", "ALIF", "LSTM")
-MODELS = ("CE-LIF", *rivals.NAMES)
+MODELS = ("CE-LIF", *alif_and_lstm.NAMES)
 
 PUBLISHED = (
     "SoftALIF is ALIF as it was published, recurrent, with learnt time constants and a soft reset; "
@@ -127,10 +127,12 @@ def contest(
     found = LengthRuns(steps, task, {}, dict.fromkeys(names, preset.recipe), {})
     for name in found.recipes:
         if tried is not None and name in tried:
-            recipe, run, chosen = rivals.train(name, task, preset, tried[name], cells, sitting)
+            recipe, run, chosen = alif_and_lstm.train(
+                name, task, preset, tried[name], cells, sitting
+            )
             found.recipes[name], found.runs[name], found.tuned[name] = recipe, run, chosen
             continue
-        built = rivals.network(name, task, preset, preset.recipe, cells)
+        built = alif_and_lstm.network(name, task, preset, preset.recipe, cells)
         if name == "CE-LIF":
             built = partial(make, name, task, preset.hidden, preset.recipe, celif=celif)
         found.runs[name] = sitting.train(f"{task.name}-{name}", built, task, preset.recipe)
@@ -147,7 +149,10 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         found = [contest(length, preset, cells, sitting, names=QUICK_MODELS)]
     else:
         preset = problem.preset(problem.lengths[0])
-        tried = {name: rivals.trials(problem.name, name, cells, sitting) for name in rivals.NAMES}
+        tried = {
+            name: alif_and_lstm.trials(problem.name, name, cells, sitting)
+            for name in alif_and_lstm.NAMES
+        }
         found = [
             contest(steps, problem.preset(steps), cells, sitting, tried)
             for steps in problem.lengths
@@ -173,7 +178,7 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         tuning.ABOUT[problem.name],
         *([] if settings.quick else [PUBLISHED]),
         *tuning.sentences(problem.name),
-        *(rivals.sentence(name, each, problem.name) for name, each in tried.items() if each),
+        *(alif_and_lstm.sentence(name, each, problem.name) for name, each in tried.items() if each),
     ]
     if settings.quick:
         notes.append("The quick size's limit was set after a first look at these curves.")

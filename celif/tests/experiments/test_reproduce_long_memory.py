@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Settings
-from celif.experiments.memory import long_memory, rivals
+from celif.experiments.memory import alif_and_lstm, long_memory
 from celif.experiments.memory.long_memory import ADDING, COPY
 from training.trainer import presets
 from training.trainer.presets import Preset
@@ -95,18 +95,18 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
 ) -> None:
     recipe = Recipe(epochs=2, batch=1600, weight_decay=0.0)
     preset = Preset("adding-12", (8, 8), recipe)
-    monkeypatch.setattr(rivals.presets, "get", lambda name: preset)
-    monkeypatch.setattr(rivals, "TRIALS", ((1e-3, 1.0), (1e-9, 1.0)))
-    monkeypatch.setattr(rivals, "TRIAL_EPOCHS", {"adding": 1})
+    monkeypatch.setattr(alif_and_lstm.presets, "get", lambda name: preset)
+    monkeypatch.setattr(alif_and_lstm, "TRIALS", ((1e-3, 1.0), (1e-9, 1.0)))
+    monkeypatch.setattr(alif_and_lstm, "TRIAL_EPOCHS", {"adding": 1})
     sitting = Sitting(tmp_path)
-    tried = {name: rivals.trials("adding", name, 8, sitting) for name in rivals.NAMES}
+    tried = {name: alif_and_lstm.trials("adding", name, 8, sitting) for name in alif_and_lstm.NAMES}
     found = long_memory.contest(12, preset, 8, sitting, tried)
     assert found.tuned == {"SoftALIF": "rate 0.001, clip 1", "LSTM": "rate 0.001, clip 1"}
     assert [found.recipes[name].lr for name in found.runs] == [recipe.lr, 1e-3, 1e-3]
     assert all(len(run.history) == 2 for run in found.runs.values())
     losses = [each.loss for each in sorted(tried["LSTM"], key=lambda each: each.loss)]
     assert losses[0] < losses[1]
-    assert f"rate 0.001, clip 1: {losses[0]:.3g}; rate 1e-09" in rivals.sentence(
+    assert f"rate 0.001, clip 1: {losses[0]:.3g}; rate 1e-09" in alif_and_lstm.sentence(
         "LSTM", tried["LSTM"], "adding"
     )
 
@@ -118,7 +118,7 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
 
 
 def test_rivals_have_their_own_budget_at_long_lengths() -> None:
-    chosen = rivals.Tuned(3e-3, 0.01, 0.1)
+    chosen = alif_and_lstm.Tuned(3e-3, 0.01, 0.1)
     for name, epochs, batch in (("copy-200", 30, 64), ("copy-500", 30, 64), ("adding-800", 20, 64)):
         recipe = chosen.recipe(presets.get(name))
         assert (recipe.epochs, recipe.batch, recipe.lr, recipe.clip) == (epochs, batch, 3e-3, 0.01)
