@@ -166,7 +166,9 @@ def run(settings: Settings) -> Outcome:
                 rows += filter(None, [_cited(model, task_name, paper)])
                 continue
             rate, one = sweep(model, task, plan, sitting)
-            rows.append(_row(what, one, rate, paper, not settings.quick))
+            # Two epochs are too few to be compared with the paper's training.
+            comparable = model.budget is not None and not settings.quick
+            rows.append(_row(what, one, rate, paper, comparable))
             swept = len((model.budget or plan.budget).rates) > 1
             numbers[what] = {
                 **one.plain(), "rate": rate, "finished": one.finished, "swept": swept
@@ -200,7 +202,14 @@ def run(settings: Settings) -> Outcome:
             f"Of the {len(chosen)} models whose rate was chosen among three, {largest} took the "
             "largest: a larger one might have served them better."
         )
-    return Outcome(rows, _claims(rows, names), budget, draw(rows), numbers, notes)
+    return Outcome(
+        rows,
+        _claims(rows, names),
+        budget,
+        draw(rows, f"{plan.budget.epochs} epochs"),
+        numbers,
+        notes,
+    )
 
 
 def _claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
