@@ -133,6 +133,11 @@ def _outcome(
             f"Unlike in the paper, TE alone ({means['te']:.1f} %) is below V alone "
             f"({means['v']:.1f} %)."
         )
+    if means["v+te"] < means["te"] - 1:
+        notes.append(
+            f"V+TE ({means['v+te']:.1f} %) is below TE alone ({means['te']:.1f} %); in the paper "
+            "they differ by 0.2 points."
+        )
     if not of_paper:
         notes.append("The paper's column is of Seq-MNIST, for the order.")
     if seeds > 1:

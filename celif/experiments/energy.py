@@ -123,13 +123,13 @@ def run(settings: Settings) -> Outcome:
     ]
     rows += [
         Row(
-            "LSTM's energy by CE-LIF's, the paper's rates",
+            "LSTM's energy divided by CE-LIF's, the paper's rates",
             computed["LSTM"] / computed["CE-LIF"],
             PAPER["LSTM"] / PAPER["CE-LIF"],
             "times",
         ),
         Row(
-            "LSTM's energy by CE-LIF's, our rates in float",
+            "LSTM's energy divided by CE-LIF's, our rates in float",
             computed["LSTM"] / ours["float"],
             PAPER["LSTM"] / PAPER["CE-LIF"],
             "times",
@@ -212,7 +212,7 @@ def _figure(
     place = np.arange(len(PAPER))
     left.bar(place - 0.2, list(PAPER.values()), 0.4, color=GREY, label="paper")
     counts = left.bar(place + 0.2, [computed[name] for name in PAPER], 0.4, color=FLOAT,
-                      label="the paper's rates, our count")  # fmt: skip
+                      label="the paper's formulas, our count")  # fmt: skip
     own = left.bar(
         len(PAPER) + np.arange(len(ours)), list(ours.values()), 0.4, color=FIXED, label="our rates"
     )
@@ -225,7 +225,7 @@ def _figure(
         )  # fmt: skip
     names = [*PAPER, *(f"CE-LIF,\n{name}" for name in ours)]
     left.set_xticks(range(len(names)), names)
-    left.set(yscale="log", ylabel="nJ a time step, 45 nm", ylim=(1, 6000))
+    left.set(yscale="log", ylabel="nJ per time step, 45 nm", ylim=(1, 6000))
     legend(left)
     layers = np.arange(len(synops))
     right.bar(layers - 0.2, synops, 0.4, color=FLOAT, label="float")

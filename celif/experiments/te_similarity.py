@@ -97,8 +97,9 @@ def run(settings: Settings) -> Outcome:
         name: {"lags": np.round(values[: 6 * row], 4).tolist()} for name, values in lags.items()
     }
     notes = [
-        "The paper shows the period as stripes in a picture and gives no number; its own is the "
-        "row of the image. Before: a table drawn as the paper draws it, N(0.01, 0.01).",
+        "The paper shows the period as stripes in a picture and gives no number; the period that "
+        "it describes is one row of the image. Before: a table drawn as the paper draws it, "
+        "N(0.01, 0.01).",
         "The period is the distance, between half a row and one and a half, at which the mean "
         "similarity peaks. First it was the peak of a spectrum, whose lines do not fall on whole "
         "steps: 28.44 of Seq-MNIST's network. The measure was changed after that was seen.",

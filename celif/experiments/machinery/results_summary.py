@@ -6,10 +6,11 @@ reproduced
     With the paper's networks and task, and an accuracy at most :data:`NEAR` points below the
     paper's, a loss below our limit, an energy within 10 %, or every claim of the experiment.
 smaller task
-    Run on a smaller task or network, or stopped long before the models had learnt; no number can be
-    compared.
+    Run on a smaller task or network; no number can be compared.
+fewer epochs
+    Stopped long before the models have learnt; no number can be compared.
 partly
-    At the paper's size, but short of that, stopped early, or reached with moved images or
+    At the paper's size, but short of that, stopped early, or reached with shifted images or
     after a second look at the test set.
 cited
     The paper cites the number; there is nothing of its own to reproduce.
@@ -66,8 +67,9 @@ class Item:
         Whether the paper's losses stay above ``limits`` instead.
     cost
         What it would take, if it was not run to the end.
-    smaller
-        Whether even the full size of the experiment is smaller than the paper's.
+    smaller, short
+        Whether even the full size of the experiment is smaller than the paper's, or trains for far
+        fewer epochs.
     note
         What a reader must know about our number.
     unlike
@@ -86,6 +88,7 @@ class Item:
     above: bool = False
     cost: str = ""
     smaller: bool = False
+    short: bool = False
     note: str = ""
     unlike: bool = False
     claims: bool = False
@@ -131,13 +134,15 @@ class Item:
         status = "reproduced" if reached else "partly"
         if not full or self.smaller:
             status = "smaller task"
+        elif self.short:
+            status = "fewer epochs"
         elif self.where == EXTRA:
             status = "measured"
         notes = [row["note"] for row in ran if len(self.limits) == 1 and row["note"]]
         notes += [self.note] if self.note else []
         shown += f" ({'; '.join(notes)})" if notes else ""
         missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
-        missing = missing or self.unlike or status == "smaller task"
+        missing = missing or self.unlike or status in ("smaller task", "fewer epochs")
         return Line(name, status, shown, paper, self.cost if missing else "")
 
     def _reached(self, rows: Sequence[dict[str, Any]]) -> bool:
@@ -149,7 +154,9 @@ class Item:
                 return False
             if limit is None and row["paper"] is not None and row["difference"] is not None:
                 near = NEAR if row["unit"] == "%" else 0.1 * abs(row["paper"])
-                if row["difference"] < -near or (row["unit"] != "%" and row["difference"] > near):
+                if round(row["difference"], 2) < -near or (
+                    row["unit"] != "%" and row["difference"] > near
+                ):
                     return False
         return True
 

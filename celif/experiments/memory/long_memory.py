@@ -190,11 +190,16 @@ def _rows(problem: Problem, found: LengthRuns, usual: str) -> list[Row]:
     limit, rows = problem.solved(found.steps), []
     for name, one in found.runs.items():
         last = one.history[-1] if one.history else {}
-        below = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] < limit]
+        above = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] >= limit]
+        since = above[-1] if above else 0
         budget = found.budget(name)
         notes = [found.how_far(name), "" if budget == usual else budget, found.tuned.get(name)]
-        notes += [f"below {limit:.3g} after {below[0] * found.each(name):,} steps"] if below else []
-        notes += [f"recalls {last['recall']:.1%} of the symbols"] if "recall" in last else []
+        if last and since < len(one.history):
+            notes.append(f"below {limit:.3g} after {since * found.each(name):,} steps")
+        if "recall" in last:
+            notes.append(f"recalls {last['recall']:.1%} of the symbols")
+        elif last:
+            notes.append(f"{last['validation']:.4f} on held-out samples")
         note = ", ".join(filter(None, notes))
         rows.append(Row(f"{name}, T = {found.steps}: loss", last.get("loss"), note=note))
     return rows

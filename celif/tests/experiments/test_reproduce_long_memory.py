@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from matplotlib import pyplot as plt
 
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Settings
+from celif.experiments.machinery.runs import Trained
 from celif.experiments.memory import alif_and_lstm, long_memory
 from celif.experiments.memory.long_memory import ADDING, COPY
+from training import tasks
 from training.trainer import presets
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
@@ -66,13 +69,15 @@ def test_stopped_trainings_are_reported_and_go_on_to_the_same_end(
     monkeypatch.setattr(Sitting, "over", property(lambda sitting: epoch_done()))
     stopped = long_memory.run(problem, Settings(tmp_path / "cut", quick=True, minutes=1.0))
     notes = [row.note for row in stopped.rows]
-    assert notes == ["stopped after 4 of 8 steps", "not begun", "not begun"]
+    assert re.fullmatch(r"stopped after 4 of 8 steps, \d\.\d{4} on held-out samples", notes[0])
+    assert notes[1:] == ["not begun", "not begun"]
     assert stopped.claims == []
     monkeypatch.undo()
 
     chosen = Settings(tmp_path / "cut", quick=True, only=("CE-LIF", "ALIF"))
     rest = long_memory.run(problem, chosen)
-    assert [row.note for row in rest.rows] == ["", "", "not begun"]
+    assert all(re.fullmatch(r"\d\.\d{4} on held-out samples", row.note) for row in rest.rows[:2])
+    assert rest.rows[2].note == "not begun"
     assert [row.ours for row in rest.rows[:2]] == [row.ours for row in whole.rows[:2]]
 
 
@@ -123,3 +128,15 @@ def test_rivals_have_their_own_budget_at_long_lengths() -> None:
         recipe = chosen.recipe(presets.get(name))
         assert (recipe.epochs, recipe.batch, recipe.lr, recipe.clip) == (epochs, batch, 3e-3, 0.01)
         assert (recipe.te_lr, recipe.te_update) == (1.0, "entries")
+
+
+def test_a_loss_counts_as_below_the_limit_from_where_it_stays_there() -> None:
+    preset = presets.get("adding-100")
+    losses = [0.2, 0.009, 0.02, 0.008, 0.007]
+    history = [{"loss": loss, "validation": 0.0123, "seconds": 1.0} for loss in losses]
+    run = Trained("run", history, None, 1)
+    found = long_memory.LengthRuns(
+        100, tasks.load("adding-100"), {"CE-LIF": run}, {"CE-LIF": preset.recipe}, {}
+    )
+    (row,) = long_memory._rows(ADDING, found, found.budget("CE-LIF"))
+    assert "below 0.01 after 150 steps, 0.0123 on held-out samples" in row.note
