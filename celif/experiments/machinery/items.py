@@ -121,7 +121,8 @@ ITEMS = (
             ("Seq", "seq-mnist", "ablation-mnist",
              "68.66 / 87.55 / 95.36 / 95.55 / 98.61 / 98.84", "V and TE"),
             ("PS", "ps-mnist", "ablation-ps-mnist",
-             "36.64 / 72.60 / 90.19 / 89.97 / 96.21 / 98.14", "TE and V+TE, 0.2 points apart there"),
+             "36.64 / 72.60 / 90.19 / 89.97 / 96.21 / 98.14",
+             "TE and V+TE, 0.2 points apart there"),
         )
     ),
     Item("Table 2", f"contexts {' / '.join(CONTEXTS)} on sequential digits, %", "ablation",
