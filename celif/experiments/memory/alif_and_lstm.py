@@ -113,7 +113,10 @@ def sentence(name: str, tried: dict[Tuned, Trained], problem: str) -> str:
     losses = "; ".join(f"{each}: {each.loss:.3g}" for each in ordered)
     recipe = presets.get(f"{problem}-{LENGTH}").recipe
     steps = TRIAL_EPOCHS[problem] * -(-len(tasks.load(f"{problem}-{LENGTH}").train) // recipe.batch)
+    said = "The best is used at all lengths."
+    if ordered[-1].loss < 1.05 * ordered[0].loss:
+        said = "They hardly differ, so that the one used at all lengths, the first, is by chance."
     return (
         f"Trials of {name} at T = {LENGTH}, mean loss of the last 6,400 samples of {steps} steps: "
-        f"{losses}. The best is used at all lengths."
+        f"{losses}. {said}"
     )
