@@ -219,8 +219,8 @@ def run(settings: Settings) -> Outcome:
     ]  # fmt: skip
     claims = [
         Claim(
-            f"{when} training, CE-LIF's early share is {FACTOR:g} times {name}'s or more, with "
-            "every seed",
+            f"{when} training, CE-LIF's early share is {FACTOR:g} times {name}'s or more"
+            + (", with every seed" if len(seeds) > 1 else ""),
             all(
                 ours > FACTOR * theirs
                 for ours, theirs in zip(halves[when, "CE-LIF"], halves[when, name], strict=True)
