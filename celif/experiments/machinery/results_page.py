@@ -55,8 +55,8 @@ what the paper's table prints as a dash.
 _AFTER = """
 `celif reproduce NAME` prints a record and trains only the runs that it lacks; `celif reproduce
 --page docs/results.md` makes this page from the records in `docs/results/`. They hold the numbers
-and, at full size, the training runs with recipe and commit (but for equal-time). Of trials that a
-note lists only their losses were kept.
+and, at full size, the training runs with recipe and commit (but for equal-time). Of CE-LIF's
+trials, which notes list, only the losses were kept.
 """
 
 SHOWN = 7

@@ -177,14 +177,14 @@ def test_a_claim_that_fails_is_not_reproduced_whatever_the_rows_say() -> None:
 
 
 def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
-    item = Item("Figure 5", "copy", "copy", ("a",), "a curve", 0.01, cost="an hour")
+    item = Item("Figure 5", "copy", "copy", ("a",), "a curve", (0.01,), cost="an hour")
     loss = {**ROW, "ours": 0.009, "paper": None, "difference": None, "unit": ""}
 
     def line(**changes):
         return item.line({("copy", False): {"rows": [{**loss, **changes}], "claims": []}})
 
     assert line().status == "reproduced"
-    above = Item("Figure 5", "copy", "copy", ("a",), "stays", 0.01, above=True)
+    above = Item("Figure 5", "copy", "copy", ("a",), "stays", (0.01,), above=True)
     kept = {("copy", False): {"rows": [{**loss, "ours": 0.012}], "claims": []}}
     fell = {("copy", False): {"rows": [loss], "claims": []}}
     assert (above.line(kept).status, above.line(fell).status) == ("reproduced", "partly")
