@@ -27,6 +27,7 @@ from celif.experiments.machinery.published_models import (
     PublishedModel,
     TrainingBudget,
 )
+from celif.experiments.machinery.results_summary import NEAR
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.table1_figure import draw
 from training import checkpoint, tasks
@@ -47,8 +48,6 @@ STORED = {
                      "the test set"),
 }  # fmt: skip
 """Networks of the repository: the paper's test accuracy, and how they were trained."""
-NEAR = 0.3
-"""Points below the paper's number that count as reproduced."""
 QUICK = tuple(
     PublishedModel(name, recurrent, seq, None)
     for name, recurrent, seq in (
