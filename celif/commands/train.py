@@ -158,6 +158,13 @@ def train(
         int | None,
         typer.Option(help="Augment only the first N epochs.", rich_help_panel=_RECIPE),
     ] = None,
+    adversarial: Annotated[
+        float | None,
+        typer.Option(
+            help="Also train with inputs moved by this much where the loss grows.",
+            rich_help_panel=_RECIPE,
+        ),
+    ] = None,
     average: Annotated[
         float | None,
         typer.Option(
@@ -245,7 +252,7 @@ def train(
             **{"decay_every": decay_every, "weight_decay": weight_decay, "clip": clip},
             **{"augment": augment, "augment_epochs": augment_epochs, "average": average},
             **{"patience": patience, "seed": seed, "te_lr": te_lr, "warmup": warmup},
-            **{"te_update": te_update},
+            **{"te_update": te_update, "adversarial": adversarial},
         },
         {
             **{"recurrent": recurrent, "beta": beta, "te": te},

@@ -22,6 +22,7 @@ from training import checkpoint
 from training.support import avx512, openmp
 from training.tasks import Source, Task
 from training.trainer import resume
+from training.trainer.adversarial import Adversary
 from training.trainer.augment import Augmented
 from training.trainer.average import Average
 from training.trainer.distributed import SEED_STRIDE, Group
@@ -92,7 +93,7 @@ class Trainer(Generic[Net]):
             self.source = Augmented(task.train, recipe.augment, task.image, recipe.augment_epochs)
         self.steps_per_epoch = math.ceil(len(task.train) / recipe.batch)
         self.total_steps = recipe.epochs * self.steps_per_epoch
-        self.optimizer = optimiser(net, recipe)
+        self.optimizer, self.adversary = optimiser(net, recipe), Adversary.of(recipe, task)
         self.device = next(net.parameters()).device
         self.group.start_alike(net)
         if self.group.rank > 0:
@@ -239,7 +240,7 @@ class Trainer(Generic[Net]):
         loss, score = torch.zeros(()), 0.0
         if len(y):  # with more processes than samples, some have none
             look(self.net, x, self.tally)
-            outputs = self.net(x)
+            outputs = self.net(x := self.adversary.watched(x))
             loss = self.task.objective.loss(outputs, y) * (len(y) / count)
             score = float(self.task.objective.scores(outputs.detach(), y).sum())
         # One loss for all processes, so that they stop and save together.
@@ -250,7 +251,7 @@ class Trainer(Generic[Net]):
                 "lower the learning rate"
             )
         if len(y):
-            loss.backward()
+            self.adversary.backward(self.net, self.task, x, y, loss, len(y) / count)
         self.group.add_gradients(self.net.parameters())
         updated = self._update(epoch * self.steps_per_epoch + step)
         self.tally.add(mean, score, count, skipped=not updated)

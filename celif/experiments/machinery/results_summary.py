@@ -22,6 +22,7 @@ not run
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ class Item:
         Whether even the full size of the experiment is smaller than the paper's, or trains for far
         fewer epochs.
     note
-        What a reader must know about our number.
+        What a reader must know about our number; the name of a row in braces stands for its number.
     unlike
         Whether our number was reached by means that the paper did not use, so that even an equal
         one does not reproduce it.
@@ -139,7 +140,7 @@ class Item:
         elif self.where == EXTRA:
             status = "measured"
         notes = [row["note"] for row in ran if len(self.limits) == 1 and row["note"]]
-        notes += [self.note] if self.note else []
+        notes += [_filled(self.note, found)] if self.note else []
         shown += f" ({'; '.join(notes)})" if notes else ""
         missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
         missing = missing or self.unlike or status in ("smaller task", "fewer epochs")
@@ -159,6 +160,11 @@ class Item:
                 ):
                     return False
         return True
+
+
+def _filled(note: str, rows: dict[str, dict[str, Any]]) -> str:
+    """The note with the numbers of the rows that it names."""
+    return re.sub(r"\{(.+?)\}", lambda named: ours(rows[named[1]]), note)
 
 
 def _papers(row: dict[str, Any]) -> str:
