@@ -95,6 +95,8 @@ class Outcome:
         What a reader must know to judge the numbers.
     options
         Options of the command for the same size.
+    trials
+        What was tried before the recipes were chosen, a sentence for each group of trials.
     """
 
     rows: list[Row]
@@ -104,6 +106,7 @@ class Outcome:
     numbers: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     options: tuple[str, ...] = ()
+    trials: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
         "rows": [{**asdict(row), "difference": row.difference} for row in outcome.rows],
         "claims": [asdict(claim) for claim in outcome.claims],
         "notes": outcome.notes,
+        "trials": outcome.trials,
         "numbers": outcome.numbers,
         "machine": machine.describe(),
     }
@@ -161,5 +162,7 @@ def show(record: dict[str, Any], out: Path, *files: str) -> None:
     say(f"budget: {record['budget']}")
     for note in record["notes"]:
         say(f"note: {note}")
+    for trial in record.get("trials", []):  # not in records of earlier versions
+        say(f"tried: {trial}")
     names = ", ".join(str(out / name) for name in files or (RESULT, PNG, SVG))
     say(f"{duration(record)}; {names}")

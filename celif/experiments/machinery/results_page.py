@@ -55,8 +55,7 @@ what the paper's table prints as a dash.
 _AFTER = """
 `celif reproduce NAME` prints a record and trains only the runs that it lacks; `celif reproduce
 --page docs/results.md` makes this page from the records in `docs/results/`. They hold the numbers
-and, at full size, the training runs with recipe and commit (but for equal-time). Of CE-LIF's
-trials, which notes list, only the losses were kept.
+and, at full size, the training runs with recipe and commit (but for equal-time).
 """
 
 SHOWN = 7
@@ -68,6 +67,13 @@ effects, not the paper's numbers.
 
 | command | numbers | claims | cost and commit |
 |---|---|---|---|"""
+
+
+_TRIALS = """# Appendix: trials
+
+What was tried before the recipes above were chosen, with the loss of each. Runs of ALIF and LSTM
+are in the records; of CE-LIF's trials only the losses were kept.
+"""
 
 
 def write(page: Path, roots: Iterable[Path] = ()) -> None:
@@ -91,6 +97,7 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     parts += [_section(record, folder.name) for record in shown]
     rest = [record for record in known if record not in shown]
     parts += [_APPENDIX, *(_appendix_row(each, folder.name) for each in rest), ""] if rest else []
+    parts += _trials(shown)
     for record in rest:  # the table in the appendix has no figures
         (folder / f"{_stem(record)}.png").unlink(missing_ok=True)
     with atomic_file(page) as draft:
@@ -121,6 +128,8 @@ def _section(record: dict[str, Any], folder: str) -> str:
                      "at the top.")  # fmt: skip
     lines += [f"- {_said(claim)}" for claim in record["claims"]]
     lines += [f"- {note}" for note in record["notes"]]
+    if record.get("trials"):
+        lines.append("- What was tried before these recipes were chosen is in the last appendix.")
     lines.append(f"- Size: {size}. {record['budget']}; {_made(record)}.")
     lines += ["", f"![{record['title']}]({folder}/{_stem(record)}.png)", ""]
     return "\n".join(lines)
@@ -153,6 +162,16 @@ def _made(record: dict[str, Any]) -> str:
     commits -= {machine["commit"]}
     trained = f", trained at {', '.join(sorted(commits))}" if commits else ""
     return f"{duration(record)}, {machine['date'][:10]}, commit {machine['commit']}{trained}"
+
+
+def _trials(records: list[dict[str, Any]]) -> list[str]:
+    """The appendix of what was tried, if anything was."""
+    tried = [record for record in records if record.get("trials")]
+    lines = [_TRIALS] if tried else []
+    for record in tried:
+        lines += [f"## {record['title']}: trials", ""]
+        lines += [*(f"- {trial}" for trial in record["trials"]), ""]
+    return lines
 
 
 def _appendix_row(record: dict[str, Any], folder: str) -> str:

@@ -117,6 +117,6 @@ def sentence(name: str, tried: dict[Tuned, Trained], problem: str) -> str:
     if ordered[-1].loss < 1.05 * ordered[0].loss:
         said = "They hardly differ, so that the one used at all lengths, the first, is by chance."
     return (
-        f"Trials of {name} at T = {LENGTH}, mean loss of the last 6,400 samples of {steps} steps: "
+        f"{name} at T = {LENGTH}, mean loss of the last 6,400 samples of {steps} steps: "
         f"{losses}. {said}"
     )

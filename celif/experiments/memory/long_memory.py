@@ -177,12 +177,15 @@ def run(problem: Problem, settings: Settings) -> Outcome:
         + (" and of ALIF as torch draws them." if settings.quick else ", as those of SoftALIF."),
         tuning.ABOUT[problem.name],
         *([] if settings.quick else [PUBLISHED]),
-        *tuning.sentences(problem.name),
-        *(alif_and_lstm.sentence(name, each, problem.name) for name, each in tried.items() if each),
     ]
     if settings.quick:
         notes.append("The quick size's limit was set after a first look at these curves.")
-    return Outcome(rows, claims, budget, _figure(problem, found), numbers, notes)
+    trials = [
+        *tuning.sentences(problem.name),
+        *(alif_and_lstm.sentence(name, each, problem.name) for name, each in tried.items() if each),
+    ]
+    figure = _figure(problem, found)
+    return Outcome(rows, claims, budget, figure, numbers, notes, trials=trials)
 
 
 def _rows(problem: Problem, found: LengthRuns, usual: str) -> list[Row]:

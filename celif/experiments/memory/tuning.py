@@ -126,4 +126,4 @@ def sentences(problem: str) -> Iterator[str]:
         task, model, steps = key
         losses = "; ".join(f"{trial.recipe}: {trial.loss:g}" for trial in trials)
         length = task.partition("-")[2]
-        yield f"Trials of {model} at T = {length}, mean loss of steps {steps}: {losses}."
+        yield f"{model} at T = {length}, mean loss of steps {steps}: {losses}."
