@@ -13,7 +13,7 @@ from training.tasks import Task
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
 
-COLOURS = {"CE-LIF": FLOAT, "ALIF": FIXED, "SoftALIF": FIXED, "LSTM": "#4c8c6b", "LIF": GREY}
+COLOURS = {"CE-LIF": FLOAT, "ALIF": "#8a5fa8", "SoftALIF": FIXED, "LSTM": "#4c8c6b", "LIF": GREY}
 
 
 def make(

@@ -35,10 +35,12 @@ from training.trainer.recipe import Recipe
 
 QUICK_MODELS = ("CE-LIF", "ALIF", "LSTM")
 MODELS = ("CE-LIF", *alif_and_lstm.NAMES)
+WITH_EQUATION = ("CE-LIF", "ALIF", *alif_and_lstm.NAMES)
 
 PUBLISHED = (
     "SoftALIF is ALIF as it was published, recurrent, with learnt time constants and a soft reset; "
-    "the paper does not say which ALIF its curves are of."
+    "ALIF is that of the paper's equation 3, by CE-LIF's recipe and without trials of its own. The "
+    "paper does not say which ALIF its curves are of."
 )
 
 
@@ -154,7 +156,14 @@ def run(problem: Problem, settings: Settings) -> Outcome:
             for name in alif_and_lstm.NAMES
         }
         found = [
-            contest(steps, problem.preset(steps), cells, sitting, tried)
+            contest(
+                steps,
+                problem.preset(steps),
+                cells,
+                sitting,
+                tried,
+                WITH_EQUATION if steps in alif_and_lstm.EQUATION[problem.name] else MODELS,
+            )
             for steps in problem.lengths
         ]
     usual = found[0].budget("CE-LIF")

@@ -89,9 +89,10 @@ def test_rows_of_another_budget_say_theirs_and_the_record_has_what_was_tried(
     assert found.budget.startswith("5,000 steps of batch 64 where not said otherwise")
     assert notes["CE-LIF, T = 200: loss"] == "not begun"
     assert notes["CE-LIF, T = 400: loss"] == "not begun, 3,000 steps of batch 256"
+    assert [what for what in notes if what.startswith("ALIF")] == ["ALIF, T = 100: loss"]
     tried = found.numbers["tried"]
     assert {trial["task"] for trial in tried} == {"copy-200", "copy-400", "copy-500"}
-    said = " ".join(found.notes)
+    said = " ".join(found.trials)
     assert all(f"{trial['recipe']}: {trial['loss']:g}" in said for trial in tried)
 
 
@@ -120,6 +121,22 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
     again = long_memory.contest(12, preset, 8, Sitting(tmp_path / "part"), part)
     assert again.how_far("SoftALIF") == "not begun"
     assert not (tmp_path / "part" / "adding-12-SoftALIF").exists()
+
+
+def test_lstm_has_more_steps_where_the_papers_converges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = {
+        alif_and_lstm.Tuned(1e-3, clip, 0.1): Trained("", [], None, 0) for clip in (0.01, 1.0)
+    }
+    monkeypatch.setattr(alif_and_lstm, "TRIALS", tuple(chosen))
+    for name, task, epochs in (
+        ("LSTM", "adding-200", 100), ("SoftALIF", "adding-200", 24), ("LSTM", "adding-500", 20),
+    ):  # fmt: skip
+        sitting, preset = Sitting(tmp_path, ("none of them",)), presets.get(task)
+        recipe, run, _ = alif_and_lstm.train(name, tasks.load(task), preset, chosen, 8, sitting)
+        assert recipe.epochs == epochs
+        assert not run.history
 
 
 def test_rivals_have_their_own_budget_at_long_lengths() -> None:
