@@ -241,7 +241,7 @@ class GatedScan:
         theta += layers.values[i][5].detach()
         given = (*arrays(current, bias), gain, neuron, r, neuron.dtype.type(self.width),
                  *arrays(saved.v, saved.flags), _optional(saved.theta),
-                 *arrays(theta, v, s))  # fmt: skip
+                 _optional(None if self.still else theta), *arrays(v, s))  # fmt: skip
         gated.forward(*given, feedback, _share(current, feedback))
 
     def _slope(self, saved: Saved) -> torch.Tensor | None:

@@ -46,11 +46,19 @@ class Gates(NamedTuple):
 
 
 @compiled.jitable
+def fired(
+    x: Any, theta: Any, v: Any, s: Any, p: Gates, r: Any, spikes: Callable[[Any, Any], Any]
+) -> State:
+    """The state with a threshold of ``theta``, after ``v`` and ``s``."""
+    new = p.a * v - s * (p.h * v + r * theta + p.q) + x - p.leak
+    return State(theta, new, spikes(new, theta))
+
+
+@compiled.jitable
 def step(x: Any, state: State, p: Gates, r: Any, spikes: Callable[[Any, Any], Any]) -> State:
     """Advance a layer by one time step with the scaled current ``x`` = k[t]·I[t]."""
     theta = p.beta * (state.theta - p.theta0) + p.gamma * state.s + p.theta0
-    v = p.a * state.v - state.s * (p.h * state.v + r * theta + p.q) + x - p.leak
-    return State(theta, v, spikes(v, theta))
+    return fired(x, theta, state.v, state.s, p, r, spikes)
 
 
 @compiled.kernel()
@@ -60,8 +68,8 @@ def forward(  # type: ignore[no-untyped-def]
     """Turn the currents ``x`` into spikes.
 
     ``neuron`` (7, neuron) holds :class:`Gates`; ``gain`` (time,) and ``theta``, which receives Θ of
-    every step, may be None. ``fed`` and ``each`` are as in
-    :func:`training.kernels.scans.adaptive.forward`.
+    every step, may be None. ``theta_now`` is None where β = γ = 0, so that Θ = Θ0. ``fed`` and
+    ``each`` are as in :func:`training.kernels.scans.adaptive.forward`.
     """
     groups, steps, size, neurons = x.shape
     shared = neurons if fed is None else size
@@ -76,14 +84,18 @@ def forward(  # type: ignore[no-untyped-def]
                 feed_back(flags, fed, g, t, first, last, x)
             for i in range(first, last):
                 for n in range(np.uint64(low), np.uint64(high)):
-                    old = State(theta_now[g, i, n], v_now[g, i, n], s_now[g, i, n])
                     p = Gates(neuron[0, n], neuron[1, n], neuron[2, n], neuron[3, n], neuron[4, n],
                               neuron[5, n], neuron[6, n])  # fmt: skip
                     current = x[g, t, i, n] + bias[n]
                     if gain is not None:
                         current = gain[t] * current
-                    new = step(current, old, p, r, spike)
-                    theta_now[g, i, n], v_now[g, i, n], s_now[g, i, n] = new.theta, new.v, new.s
+                    if theta_now is None:
+                        new = fired(current, p.theta0, v_now[g, i, n], s_now[g, i, n], p, r, spike)
+                    else:
+                        old = State(theta_now[g, i, n], v_now[g, i, n], s_now[g, i, n])
+                        new = step(current, old, p, r, spike)
+                        theta_now[g, i, n] = new.theta
+                    v_now[g, i, n], s_now[g, i, n] = new.v, new.s
                     v[g, t, i, n] = new.v
                     x[g, t, i, n] = new.s
                     if theta is not None:
