@@ -17,7 +17,7 @@ from training.baselines.artificial import LSTM, TCN, IndRNN
 from training.baselines.gated_neurons import GLIF, SoftALIF
 from training.baselines.looped_neurons import AHP, DEXAT
 from training.baselines.spiking import SpikingNetwork
-from training.tasks import Task
+from training.tasks import CLASS, Task
 
 NEURONS: dict[str, Callable[..., nn.Module]] = {
     "LIF": LIF,
@@ -57,9 +57,12 @@ def build(
     """
     steps = task.objective.readout == "steps"
     if name in NEURONS:
-        readout = "steps" if steps else "mean"
+        neuron: Any = NEURONS[name]
+        # Numbers of spikes are whole, so that they can say a class, but not a value.
+        counted = task.objective is CLASS and getattr(neuron, "spiking_readout", False)
+        readout = "steps" if steps else "spikes" if counted else "mean"
         return SpikingNetwork(
-            name, partial(NEURONS[name], steps=task.steps), task.channels, hidden, task.classes,
+            name, partial(neuron, steps=task.steps), task.channels, hidden, task.classes,
             recurrent, readout, task.permutation, **options,
         )  # fmt: skip
     if name not in ARTIFICIAL:

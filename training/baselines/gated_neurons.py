@@ -103,7 +103,7 @@ class SoftALIF(GatedNeuron):
 
     scan = GatedScan(1.0, WIDTH, sigma=0.5, scale=0.5)
     spiking_readout = True
-    """The classifier's outputs are such neurons, too, and their spike counts the logits."""
+    """Its authors read classes from the spike counts of such neurons."""
 
     def __init__(self, neurons: int, steps: int = 0) -> None:
         super().__init__(neurons)

@@ -34,7 +34,8 @@ class SpikingNetwork(nn.Module):
         Whether all hidden layers but the last feed their spikes back, by weights and biases of
         their own, as in the paper.
     readout, permutation
-        As in :class:`training.baselines.readout.Reading`.
+        As in :class:`training.baselines.readout.Reading`; with ``"spikes"`` the outputs are such
+        neurons, too, and their numbers of spikes the logits.
     """
 
     def __init__(
@@ -65,11 +66,12 @@ class SpikingNetwork(nn.Module):
             {str(i): nn.Linear(n, n) for i, n in enumerate(hidden) if own[i]}
         )
         self.neurons = nn.ModuleList(neuron(n) for n in hidden)
-        self.reading = Reading(hidden[-1], classes, readout, permutation)
+        shape = "mean" if readout == "spikes" else readout
+        self.reading = Reading(hidden[-1], classes, shape, permutation)
         if getattr(self.neurons[0], "spiking_readout", False):
-            if readout == "mean":
-                self.neurons.append(neuron(classes))
             self._start_as_published()
+        if readout == "spikes":
+            self.neurons.append(neuron(classes))
 
     def _start_as_published(self) -> None:
         layer: Any

@@ -96,6 +96,22 @@ def test_network_in_one_pass_equals_layer_after_layer(name, recurrent, monkeypat
         torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("name", baselines.NAMES)
+def test_outputs_of_a_task_of_values_can_be_any_number(name: str) -> None:
+    torch.manual_seed(0)
+    net = baselines.build(name, tasks.load("adding-5"), (6, 5))
+    linear = [each for each in net.modules() if isinstance(each, torch.nn.Linear)][-1]
+    torch.nn.init.zeros_(linear.weight)
+    torch.nn.init.constant_(linear.bias, 0.37)
+    torch.testing.assert_close(net.eval()(torch.rand(3, 2, 5)), torch.full((3, 1), 0.37))
+
+
+def test_only_classes_are_read_as_numbers_of_spikes() -> None:
+    read = {task: baselines.build("SoftALIF", tasks.load(task), (6, 5)).reads_spikes
+            for task in ("digits", "adding-5", "copy-5")}  # fmt: skip
+    assert read == {"digits": True, "adding-5": False, "copy-5": False}
+
+
 def test_moderate_dropout_spares_the_neurons_that_fire_most() -> None:
     torch.manual_seed(0)
     rates = torch.linspace(0, 0.5, 50).repeat(400, 1)
