@@ -53,19 +53,21 @@ def build(
     hidden, recurrent
         Widths of spiking networks, and whether all their hidden layers but the last feed back.
     options
-        Options of the other networks: ``width``, and ``depth`` where there is one.
+        Options of the other networks: ``width``, and ``depth`` where there is one. Both kinds take
+        a ``readout`` other than the task's (:data:`training.baselines.readout.READOUTS`).
     """
-    steps = task.objective.readout == "steps"
+    readout = options.pop("readout", None)
     if name in NEURONS:
         neuron: Any = NEURONS[name]
         # Numbers of spikes are whole, so that they can say a class, but not a value.
         counted = task.objective is CLASS and getattr(neuron, "spiking_readout", False)
-        readout = "steps" if steps else "spikes" if counted else "mean"
+        readout = readout or ("spikes" if counted else task.objective.readout)
         return SpikingNetwork(
             name, partial(neuron, steps=task.steps), task.channels, hidden, task.classes,
             recurrent, readout, task.permutation, **options,
         )  # fmt: skip
     if name not in ARTIFICIAL:
         raise ValueError(f"baseline: expected one of {', '.join(NAMES)}, got {name!r}")
-    readout = "steps" if steps else "last"
+    # Classes are read from the last step, values from all of them, as in spiking networks.
+    readout = readout or ("last" if task.objective is CLASS else task.objective.readout)
     return ARTIFICIAL[name](task.channels, task.classes, readout, task.permutation, **options)

@@ -24,6 +24,7 @@ def make(
     recurrent: bool = False,
     celif: dict[str, Any] | None = None,
     lstm_width: int = 128,
+    readout: str | None = None,
 ) -> nn.Module:
     """A fresh model from the recipe's seed.
 
@@ -37,9 +38,12 @@ def make(
         Options of CE-LIF's network.
     lstm_width
         Cells of an LSTM.
+    readout
+        How the outputs are read, if not as the task says.
     """
     torch.manual_seed(recipe.seed)
+    options: dict[str, Any] = {} if readout is None else {"readout": readout}
     if name == "CE-LIF":
-        return start(task, hidden, recipe, recurrent=recurrent, **(celif or {}))
-    options = {"width": lstm_width} if name == "LSTM" else {}
+        return start(task, hidden, recipe, recurrent=recurrent, **(celif or {}), **options)
+    options |= {"width": lstm_width} if name == "LSTM" else {}
     return baselines.build(name, task, hidden, recurrent, **options)

@@ -42,8 +42,6 @@ LONG = 200
 LONG_BATCH = 64
 LONG_EPOCHS = 20
 """2,000 steps of the adding problem."""
-CONVERGING, CONVERGING_EPOCHS = ("adding-100", "adding-200"), 100
-"""Where the paper's LSTM converges: there ours has 5,000 steps."""
 COPY_EPOCHS = 30
 """3,000 steps of copy memory, at every length; CE-LIF solves T = 100 and 200 in 2,500."""
 
@@ -90,8 +88,12 @@ def best(tried: Iterable[Tuned]) -> Tuned:
 def network(
     name: str, task: Task, preset: Preset, recipe: Recipe, cells: int
 ) -> Callable[[], nn.Module]:
-    """What builds a rival; ALIF of either kind is recurrent, as in the paper."""
-    return partial(make, name, task, preset.hidden, recipe, "ALIF" in name, None, cells)
+    """What builds a rival; ALIF of either kind is recurrent, as in the paper.
+
+    One that is called "-last" is read at the last step.
+    """
+    model, readout = name.removesuffix("-last"), "last" if name.endswith("-last") else None
+    return partial(make, model, task, preset.hidden, recipe, "ALIF" in model, None, cells, readout)
 
 
 def train(
@@ -108,8 +110,6 @@ def train(
         return recipe, Trained(folder, [], None, parameters(net), finished=False), ""
     chosen = best(tried)
     recipe = chosen.recipe(preset)
-    if name == "LSTM" and task.name in CONVERGING:
-        recipe = replace(recipe, epochs=CONVERGING_EPOCHS)
     run = sitting.train(folder, network(name, task, preset, recipe, cells), task, recipe)
     return recipe, run, str(chosen)
 
@@ -120,7 +120,8 @@ def sentence(name: str, tried: dict[Tuned, Trained], problem: str) -> str:
     losses = "; ".join(f"{each}: {each.loss:.3g}" for each in ordered)
     recipe = presets.get(f"{problem}-{LENGTH}").recipe
     steps = TRIAL_EPOCHS[problem] * -(-len(tasks.load(f"{problem}-{LENGTH}").train) // recipe.batch)
-    said = "The best is used at all lengths."
+    edge = (ordered[0].rate, ordered[0].clip) in product((RATES[0], RATES[-1]), CLIPS)
+    said = f"The best{', at the edge of the rates,' if edge else ''} is used at all lengths."
     if ordered[-1].loss < 1.05 * ordered[0].loss:
         said = "They hardly differ, so that the one used at all lengths, the first, is by chance."
     return (

@@ -11,7 +11,7 @@ among them, and each is reported as far as it came.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,28 +20,39 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from celif.experiments.machinery.compared_models import COLOURS, make
-from celif.experiments.machinery.deadline import Sitting, how_far, steps_an_epoch
+from celif.experiments.machinery.compared_models import COLOURS
+from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.memory import alif_and_lstm, tuning
 from celif.experiments.memory.alif_and_lstm import Tuned
-from training import tasks
-from training.tasks import Task
+from celif.experiments.memory.contest import (
+    LAST,
+    QUICK_MODELS,
+    LengthRuns,
+    contest,
+    label,
+    models,
+)
 from training.trainer import presets
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
-QUICK_MODELS = ("CE-LIF", "ALIF", "LSTM")
-MODELS = ("CE-LIF", *alif_and_lstm.NAMES)
-WITH_EQUATION = ("CE-LIF", "ALIF", *alif_and_lstm.NAMES)
-
 PUBLISHED = (
     "SoftALIF is ALIF as it was published, recurrent, with learnt time constants and a soft reset; "
-    "ALIF is that of the paper's equation 3, by CE-LIF's recipe and without trials of its own. The "
-    "paper does not say which ALIF its curves are of."
+    "at these rates the constants, in steps, hardly move. ALIF is that of the paper's equation 3, "
+    "by CE-LIF's recipe and without trials of its own; its surrogate is 0.2 wide and its β starts "
+    "at 0.99. The paper does not say which ALIF its curves are of, nor how wide its LSTM is."
 )
+READ = (
+    "All models are read from the mean of their outputs over all steps. That mean adds up the two "
+    "numbers by itself, so that the task can be solved without any memory, and the lengths say "
+    "little of how long a model remembers. The rows of the last step are of networks that are read "
+    "there alone, CE-LIF's with β = 1 − 1/T. The paper does not say how it reads; the authors' "
+    "later code takes the last step in its synthetic tasks."
+)
+"""How outputs of the adding problem are read, and what follows."""
 
 
 @dataclass(frozen=True)
@@ -74,73 +85,6 @@ COPY = Problem(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LengthRuns:
-    """Training runs of the models at one length T, each by its recipe.
-
-    ``tuned`` says what the trials of ALIF and LSTM chose.
-    """
-
-    steps: int
-    task: Task
-    runs: dict[str, Trained]
-    recipes: dict[str, Recipe]
-    tuned: dict[str, str]
-
-    def each(self, name: str) -> int:
-        """Steps of the optimiser in an epoch of a model."""
-        return steps_an_epoch(self.task, self.recipes[name])
-
-    def budget(self, name: str) -> str:
-        """Steps of the optimiser in a whole run of a model, and the batch."""
-        recipe = self.recipes[name]
-        return f"{recipe.epochs * self.each(name):,} steps of batch {recipe.batch}"
-
-    def how_far(self, name: str) -> str:
-        """How far a model's training came, if it is not finished."""
-        return how_far(self.runs[name].history, self.task, self.recipes[name])
-
-    def loss(self, name: str, steps: int | None = None) -> float | None:
-        """Mean loss of the last epoch, or of that within ``steps``; None if there is none."""
-        history = self.runs[name].history
-        epoch = len(history) if steps is None else steps // self.each(name)
-        return history[epoch - 1]["loss"] if history and epoch else None
-
-    @property
-    def common(self) -> int:
-        """Steps of the optimiser that all the models have done."""
-        return min(len(run.history) * self.each(name) for name, run in self.runs.items())
-
-
-def contest(
-    steps: int,
-    preset: Preset,
-    cells: int,
-    sitting: Sitting,
-    tried: dict[str, dict[Tuned, Trained]] | None = None,
-    names: Iterable[str] = MODELS,
-) -> LengthRuns:
-    """Train each model on the problem of that length.
-
-    ``tried`` has the trials of ALIF and LSTM; without them they have CE-LIF's recipe.
-    """
-    task = tasks.load(preset.task)
-    celif = {**presets.get(task.name).network, **preset.network}
-    found = LengthRuns(steps, task, {}, dict.fromkeys(names, preset.recipe), {})
-    for name in found.recipes:
-        if tried is not None and name in tried:
-            recipe, run, chosen = alif_and_lstm.train(
-                name, task, preset, tried[name], cells, sitting
-            )
-            found.recipes[name], found.runs[name], found.tuned[name] = recipe, run, chosen
-            continue
-        built = alif_and_lstm.network(name, task, preset, preset.recipe, cells)
-        if name == "CE-LIF":
-            built = partial(make, name, task, preset.hidden, preset.recipe, celif=celif)
-        found.runs[name] = sitting.train(f"{task.name}-{name}", built, task, preset.recipe)
-    return found
-
-
 def run(problem: Problem, settings: Settings) -> Outcome:
     """All models at every length of the paper, or at a quick one."""
     sitting, cells = Sitting.of(settings), 64 if settings.quick else 128
@@ -156,15 +100,8 @@ def run(problem: Problem, settings: Settings) -> Outcome:
             for name in alif_and_lstm.NAMES
         }
         found = [
-            contest(
-                steps,
-                problem.preset(steps),
-                cells,
-                sitting,
-                tried,
-                WITH_EQUATION if steps in alif_and_lstm.EQUATION[problem.name] else MODELS,
-            )
-            for steps in problem.lengths
+            contest(each, problem.preset(each), cells, sitting, tried, models(problem.name, each))
+            for each in problem.lengths
         ]
     usual = found[0].budget("CE-LIF")
     rows = [row for each in found for row in _rows(problem, each, usual)]
@@ -181,10 +118,11 @@ def run(problem: Problem, settings: Settings) -> Outcome:
     numbers["tried"] = tuning.tried(problem.name)
     notes = [
         "The paper shows curves and gives no numbers except the baselines. Losses are means over "
-        f"the last {len(found[0].task.train):,} samples; one seed. Biases of LSTM start as torch "
-        "draws them, those of CE-LIF at zero"
-        + (" and of ALIF as torch draws them." if settings.quick else ", as those of SoftALIF."),
+        f"the last {len(found[0].task.train):,} samples; one seed. Biases of LSTM and ALIF start "
+        "as torch draws them, but for the forget gate's, which are 1; those of CE-LIF start at zero"
+        + ("." if settings.quick else ", as those of SoftALIF."),
         tuning.ABOUT[problem.name],
+        *([READ] if problem is ADDING and not settings.quick else []),
         *([] if settings.quick else [PUBLISHED]),
     ]
     if settings.quick:
@@ -205,7 +143,8 @@ def _rows(problem: Problem, found: LengthRuns, usual: str) -> list[Row]:
         above = [i for i, epoch in enumerate(one.history, 1) if epoch["loss"] >= limit]
         since = above[-1] if above else 0
         budget = found.budget(name)
-        notes = [found.how_far(name), "" if budget == usual else budget, found.tuned.get(name)]
+        notes = [found.how_far(name), f"{one.parameters:,} parameters" if last else ""]
+        notes += ["" if budget == usual else budget, found.tuned.get(name, "")]
         if last and since < len(one.history):
             notes.append(f"below {limit:.3g} after {since * found.each(name):,} steps")
         if "recall" in last:
@@ -213,7 +152,7 @@ def _rows(problem: Problem, found: LengthRuns, usual: str) -> list[Row]:
         elif last:
             notes.append(f"{last['validation']:.4f} on held-out samples")
         note = ", ".join(filter(None, notes))
-        rows.append(Row(f"{name}, T = {found.steps}: loss", last.get("loss"), note=note))
+        rows.append(Row(f"{label(name)}, T = {found.steps}: loss", last.get("loss"), note=note))
     return rows
 
 
@@ -224,12 +163,25 @@ def _claims(problem: Problem, found: LengthRuns, quick: bool) -> list[Claim]:
     claims = []
     if last is not None and not found.how_far("CE-LIF"):  # decided at the end, not when it is met
         claims.append(Claim(f"T = {steps}: CE-LIF's loss comes below {limit:.3g}", last < limit))
-    if found.common and not any(found.how_far(name) for name in found.runs):
-        losses = {name: found.loss(name, found.common) or 0.0 for name in found.runs}
-        ours, others = losses.pop("CE-LIF"), " and ".join(losses)
-        text = f"T = {steps}: CE-LIF is below {others} after the same {found.common:,} steps"
-        claims.append(Claim(text, ours < min(losses.values())))
-    return claims
+    together = [name for name in found.runs if name not in LAST]
+    apart = [name for name in found.runs if name in LAST]
+    return claims + [claim for names in (together, apart) for claim in _lower(found, names)]
+
+
+def _lower(found: LengthRuns, names: list[str]) -> list[Claim]:
+    """Whether the first of ``names`` is below the others after the steps that all have done."""
+    if not names or not found.common(names) or any(found.how_far(name) for name in names):
+        return []
+    common = found.common(names)
+    ours, *losses = (found.loss(name, common) or 0.0 for name in names)
+    said = [label(name) for name in names[1:]]
+    others = " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+    text = f"T = {found.steps}: {label(names[0])} is below {others} after {common:,} steps of each"
+    batches = {found.recipes[name].batch for name in names[1:]}
+    if batches != {found.recipes[names[0]].batch}:
+        theirs = ", ".join(map(str, sorted(batches)))
+        text += f", of batch {found.recipes[names[0]].batch} against {theirs}"
+    return [Claim(text, ours < min(losses))]
 
 
 def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
@@ -253,7 +205,8 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
             if losses:
                 stopped = " (stopped)" if each.how_far(name) else ""
                 ax.plot(each.each(name) * np.arange(1, len(losses) + 1), losses,
-                        color=COLOURS[name], label=name + stopped)  # fmt: skip
+                        color=COLOURS[LAST.get(name, name)], ls="-." if name in LAST else "-",
+                        label=label(name) + stopped)  # fmt: skip
         baseline, solved = problem.baseline(each.steps), problem.solved(each.steps)
         ax.axhline(baseline, color="black", ls="--", lw=1, label=f"baseline, {baseline:.3f}")
         ax.axhline(solved, color="black", ls=":", lw=1, label=f"solved, {solved:.3g}")

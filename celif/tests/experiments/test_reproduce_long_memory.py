@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from matplotlib import pyplot as plt
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.runs import Trained
-from celif.experiments.memory import alif_and_lstm, long_memory
+from celif.experiments.memory import alif_and_lstm, contest, long_memory
 from celif.experiments.memory.long_memory import ADDING, COPY
 from training import tasks
 from training.trainer import presets
@@ -31,7 +32,7 @@ def _close_figures():
 
 
 def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
-    found = long_memory.contest(12, ADD_12, 32, Sitting(tmp_path), names=("CE-LIF", "ALIF"))
+    found = contest.contest(12, ADD_12, 32, Sitting(tmp_path), names=("CE-LIF", "ALIF"))
     celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
     assert celif is not None
     assert alif is not None
@@ -42,7 +43,7 @@ def test_celif_learns_to_add_before_alif(tmp_path: Path) -> None:
 def test_celif_recalls_before_alif(tmp_path: Path) -> None:
     copy = presets.get("copy-20")
     preset = replace(copy, hidden=(32, 64), recipe=replace(copy.recipe, epochs=3))
-    found = long_memory.contest(20, preset, 32, Sitting(tmp_path), names=("CE-LIF", "ALIF"))
+    found = contest.contest(20, preset, 32, Sitting(tmp_path), names=("CE-LIF", "ALIF"))
     celif, alif = found.loss("CE-LIF"), found.loss("ALIF")
     assert celif is not None
     assert alif is not None
@@ -69,14 +70,19 @@ def test_stopped_trainings_are_reported_and_go_on_to_the_same_end(
     monkeypatch.setattr(Sitting, "over", property(lambda sitting: epoch_done()))
     stopped = long_memory.run(problem, Settings(tmp_path / "cut", quick=True, minutes=1.0))
     notes = [row.note for row in stopped.rows]
-    assert re.fullmatch(r"stopped after 4 of 8 steps, \d\.\d{4} on held-out samples", notes[0])
+    assert re.fullmatch(
+        r"stopped after 4 of 8 steps, 129 parameters, \d\.\d{4} on held-out samples", notes[0]
+    )
     assert notes[1:] == ["not begun", "not begun"]
     assert stopped.claims == []
     monkeypatch.undo()
 
     chosen = Settings(tmp_path / "cut", quick=True, only=("CE-LIF", "ALIF"))
     rest = long_memory.run(problem, chosen)
-    assert all(re.fullmatch(r"\d\.\d{4} on held-out samples", row.note) for row in rest.rows[:2])
+    assert all(
+        re.fullmatch(r"1\d\d parameters, \d\.\d{4} on held-out samples", row.note)
+        for row in rest.rows[:2]
+    )
     assert rest.rows[2].note == "not begun"
     assert [row.ours for row in rest.rows[:2]] == [row.ours for row in whole.rows[:2]]
 
@@ -106,7 +112,7 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
     monkeypatch.setattr(alif_and_lstm, "TRIAL_EPOCHS", {"adding": 1})
     sitting = Sitting(tmp_path)
     tried = {name: alif_and_lstm.trials("adding", name, 8, sitting) for name in alif_and_lstm.NAMES}
-    found = long_memory.contest(12, preset, 8, sitting, tried)
+    found = contest.contest(12, preset, 8, sitting, tried)
     assert found.tuned == {"SoftALIF": "rate 0.001, clip 1", "LSTM": "rate 0.001, clip 1"}
     assert [found.recipes[name].lr for name in found.runs] == [recipe.lr, 1e-3, 1e-3]
     assert all(len(run.history) == 2 for run in found.runs.values())
@@ -118,25 +124,33 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
 
     # A rival with a trial missing has no recipe yet: nothing of it is trained.
     part = {"SoftALIF": dict(list(tried["SoftALIF"].items())[:1]), "LSTM": tried["LSTM"]}
-    again = long_memory.contest(12, preset, 8, Sitting(tmp_path / "part"), part)
+    again = contest.contest(12, preset, 8, Sitting(tmp_path / "part"), part)
     assert again.how_far("SoftALIF") == "not begun"
     assert not (tmp_path / "part" / "adding-12-SoftALIF").exists()
 
 
-def test_lstm_has_more_steps_where_the_papers_converges(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = {
-        alif_and_lstm.Tuned(1e-3, clip, 0.1): Trained("", [], None, 0) for clip in (0.01, 1.0)
+def test_models_are_read_alike_and_some_at_the_last_step(tmp_path: Path) -> None:
+    preset = Preset("adding-12", (8, 8), Recipe(epochs=1, batch=1600, weight_decay=0.0))
+    names = ("CE-LIF", "ALIF", "LSTM", "CE-LIF-last", "LSTM-last")
+    sitting, read = Sitting(tmp_path), {}
+    found = contest.contest(12, preset, 8, sitting, names=names)
+    for name in names:
+        kept = json.loads((tmp_path / f"adding-12-{name}" / "run.json").read_text())
+        read[name] = kept["network"]["readout"]
+    assert read == {**dict.fromkeys(names[:3], "mean"), **dict.fromkeys(names[3:], "last")}
+    assert [contest.label(name) for name in names[3:]] == [
+        "CE-LIF read at the last step", "LSTM read at the last step",
+    ]  # fmt: skip
+    # Losses by hand: what is read at the last step is compared with its like only.
+    for name, loss in zip(names, (0.5, 0.6, 0.7, 0.3, 0.2), strict=True):
+        found.runs[name].history[-1]["loss"] = loss
+    claims = {claim.text: claim.holds for claim in long_memory._claims(ADDING, found, quick=False)}
+    assert claims == {
+        "T = 12: CE-LIF's loss comes below 0.01": False,
+        "T = 12: CE-LIF is below ALIF and LSTM after 4 steps of each": True,
+        "T = 12: CE-LIF read at the last step is below LSTM read at the last step after 4 steps of "
+        "each": False,
     }
-    monkeypatch.setattr(alif_and_lstm, "TRIALS", tuple(chosen))
-    for name, task, epochs in (
-        ("LSTM", "adding-200", 100), ("SoftALIF", "adding-200", 24), ("LSTM", "adding-500", 20),
-    ):  # fmt: skip
-        sitting, preset = Sitting(tmp_path, ("none of them",)), presets.get(task)
-        recipe, run, _ = alif_and_lstm.train(name, tasks.load(task), preset, chosen, 8, sitting)
-        assert recipe.epochs == epochs
-        assert not run.history
 
 
 def test_rivals_have_their_own_budget_at_long_lengths() -> None:
