@@ -126,7 +126,8 @@ def _outcome(
         "The second claim first said that every context with TE beats S and V alone. It was "
         "narrowed to the products after quick runs in which TE and V alone were too close to tell.",
         "Rate, dropout, surrogate and biases that start at zero are those chosen for V⊙TE; the "
-        "other contexts were not tuned. This shows their order by V⊙TE's recipe, not their best.",
+        "other contexts were not tuned. This shows their order by V⊙TE's recipe, not their best. S "
+        "and V do not read TE, which is most of the parameters, so that they are smaller networks.",
     ]
     if of_paper and means["te"] < means["v"]:
         notes.append(

@@ -227,7 +227,8 @@ def run(settings: Settings) -> Outcome:
                 for ours, theirs in zip(halves[when, "CE-LIF"], halves[when, name], strict=True)
             ),
         )
-        for when, name in (("before", "LSTM"), ("after", models[1]), ("after", "LSTM"))
+        for when in WHEN
+        for name in models[1:]
     ]
     claims.append(Claim("the backward equations are autograd's, to 1e-9", max(errors) < 1e-9))
     trained = {

@@ -32,7 +32,8 @@ What the CE-LIF paper (arXiv 2308.15150) shows, and what this project measured.
 - **Partly**: at the paper's size, but short of that, stopped early, or reached with training
   images shifted by a pixel or after a second look at the test set; the row says which. A second
   look means that an earlier network was measured on the test set, and that its result led to more
-  training.
+  training. Rivals that learn as little as in the paper are never more than that: another recipe
+  might learn. **Contradicted**: a rival learns more than the paper says.
 - **Smaller task**: run on a smaller task or network than the paper's. **Fewer epochs**: stopped
   long before the models have learnt. Neither gives numbers to compare.
 - **Cited**: the paper took the number from elsewhere. **Not run**: we have no number.
