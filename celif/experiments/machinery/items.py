@@ -122,7 +122,9 @@ ITEMS = (
          tuple(f"{name}: share of the first half, after training"
                for name in ("CE-LIF", "SoftALIF", "LSTM")),
          "curves: CE-LIF's gradient reaches further back than ALIF's and LSTM's", claims=True,
-         note="one seed, trained by copy memory's recipes; ALIF as published"),
+         note="after training by copy memory's recipes, which only CE-LIF has learnt by; before it "
+         "{CE-LIF: share of the first half, before training} of CE-LIF and "
+         "{SoftALIF: share of the first half, before training} of ALIF, as published; one seed"),
     *(
         Item("Table 2", f"contexts {' / '.join(CONTEXTS)} on {shown}-MNIST, %", experiment,
              tuple(f"{name}, {task}" for name in CONTEXTS), paper, claims=True, smaller=True,
