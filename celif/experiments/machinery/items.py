@@ -92,16 +92,16 @@ ITEMS = (
         for part, steps in zip("efgh", (100, 200, 400, 500), strict=True)
     ),
     *(
-        Item("Figure 5a–d", f"adding problem, T = {' / '.join(map(str, lengths))}, {name}'s loss",
+        Item("Figure 5a–d", f"adding problem, T = {' / '.join(map(str, lengths))}, loss of {name}",
              "adding", tuple(f"{name}, T = {steps}: loss" for steps in lengths), paper,
              (0.01,) * len(lengths), above=above, cost=f"{hours:g} core-hours", note=note)
         for name, lengths, paper, above, hours, note in (
             ("ALIF", (100, 200), "curves above CE-LIF's", True, 0.1, _EQUATION),
             ("SoftALIF", (100, 200, 500, 800), "curves above CE-LIF's", True, 0.25, _TRIALS),
             ("LSTM", (100, 200), "curves that converge", False, 0.3, _TRIALS),
-            ("CE-LIF read at the last step", (100, 200), "does not say how it reads", False, 0.1,
+            ("CE-LIF read at the last step", (100, 200), "not said how outputs are read", False, 0.1,
              "β = 1 − 1/T; otherwise by the same recipe"),
-            ("LSTM read at the last step", (100, 200), "does not say how it reads", False, 0.1,
+            ("LSTM read at the last step", (100, 200), "not said how outputs are read", False, 0.1,
              _TRIALS),
             ("LSTM", (500, 800), "curves that do not converge", True, 0.3, _TRIALS),
         )
