@@ -27,6 +27,7 @@ RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
 _MOVED = "both with shifted images, averaged weights and a second look at the test set"
 _TRIALS = "after six trials of rates and clips at T = 100"
 _EQUATION = "the paper's equation 3, by CE-LIF's recipe"
+_UNSAID = "not said how outputs are read"
 _COPY_HOURS = {100: 0.07, 200: 0.13, 400: 0.4, 500: 0.75}
 _ADDING_HOURS = {100: 0.015, 200: 0.03, 500: 0.15, 800: 0.25}
 
@@ -99,9 +100,9 @@ ITEMS = (
             ("ALIF", (100, 200), "curves above CE-LIF's", True, 0.1, _EQUATION),
             ("SoftALIF", (100, 200, 500, 800), "curves above CE-LIF's", True, 0.25, _TRIALS),
             ("LSTM", (100, 200), "curves that converge", False, 0.3, _TRIALS),
-            ("CE-LIF read at the last step", (100, 200), "not said how outputs are read", False, 0.1,
+            ("CE-LIF read at the last step", (100, 200), _UNSAID, False, 0.1,
              "β = 1 − 1/T; otherwise by the same recipe"),
-            ("LSTM read at the last step", (100, 200), "not said how outputs are read", False, 0.1,
+            ("LSTM read at the last step", (100, 200), _UNSAID, False, 0.1,
              _TRIALS),
             ("LSTM", (500, 800), "curves that do not converge", True, 0.3, _TRIALS),
         )
