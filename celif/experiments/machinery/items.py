@@ -94,7 +94,8 @@ ITEMS = (
     ),
     *(
         Item("Figure 5a–d",
-             f"adding problem, T = {' / '.join(map(str, lengths))}, loss of {name}", "adding", tuple(f"{name}, T = {steps}: loss" for steps in lengths), paper,
+             f"adding problem, T = {' / '.join(map(str, lengths))}, loss of {name}", "adding",
+             tuple(f"{name}, T = {steps}: loss" for steps in lengths), paper,
              (0.01,) * len(lengths), above=above, cost=f"{hours:g} core-hours", note=note)
         for name, lengths, paper, above, hours, note in (
             ("ALIF", (100, 200), "curves above CE-LIF's", True, 0.1, _EQUATION),
