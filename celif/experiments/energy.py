@@ -118,8 +118,9 @@ def run(settings: Settings) -> Outcome:
         Row(f"{name}, {assumed.get(name, 'the paper’s rates')}", computed[name], PAPER[name], "nJ")
         for name in PAPER
     ]
+    paper = PAPER["CE-LIF"] if tuple(widths) == LARGE else None
     rows += [
-        Row(f"CE-LIF {widths}, our rates, {name}", nj, None, "nJ") for name, nj in ours.items()
+        Row(f"CE-LIF {widths}, our rates, {name}", nj, paper, "nJ") for name, nj in ours.items()
     ]
     rows += [
         Row(

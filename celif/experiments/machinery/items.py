@@ -159,7 +159,7 @@ ITEMS = (
          "{firing rate of all layers at which ALIF's formula gives the paper's energy} gives the "
          "paper's number"),
     Item("Supplement", "energy per time step of CE-LIF by the rates of models/seq-mnist-152, nJ",
-         "energy", ("CE-LIF (64, 152, 152), our rates, float",), "13.5", (1.1 * 13.5,)),
+         "energy", ("CE-LIF (64, 152, 152), our rates, float",)),
     Item("“more than 50 times”", "LSTM's energy divided by CE-LIF's, the paper's / our rates",
          "energy", ("LSTM's energy divided by CE-LIF's, the paper's rates",
                     "LSTM's energy divided by CE-LIF's, our rates in float"), paper="57.4",
