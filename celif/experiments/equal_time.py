@@ -190,7 +190,7 @@ def _row(contender: Contender, contest: TimedRun, of_paper: bool) -> Row:
         f"{sum(spent.seconds) / 60:.2g} min"
     )
     if (spent.run.percent or 0.0) <= LEARNT:
-        note += ", still at chance"
+        note += ", hardly above chance"
     paper = contender.paper if of_paper else None
     return Row(contender.label, spent.run.percent, paper, "%", note, comparable=False)
 

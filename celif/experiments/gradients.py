@@ -61,7 +61,8 @@ QUICK = replace(
 NOTES = [
     "The loss is that of the last ten steps, and a share is of what the steps before them have: in "
     "those ten spikes act on the loss directly, whatever a model remembers. The paper shows curves "
-    "and does not say after how much training, nor which ALIF they are of.",
+    "and does not say after how much training, nor which ALIF they are of. Where a curve is "
+    "broken, its gradient is zero or below the axis.",
     "The measure was chosen after others had been seen, with ALIF of the paper's equation 3, whose "
     "γ and β start at 0.1 and 0.99. With shares of all steps, the last ten too, CE-LIF's was not "
     "above ALIF's for every seed; at T = 30 an LSTM's "
@@ -240,7 +241,7 @@ def run(settings: Settings) -> Outcome:
         shown += f", of {models[1]} and LSTM {trained['LSTM']}"
     budget = (
         f"{task.name}, hidden {list(preset.hidden)}, LSTM of {cells} cells, {shown}, {SAMPLES} "
-        f"samples, seeds {', '.join(map(str, seeds))}"
+        f"samples, {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
     )
     numbers: dict[str, Any] = {
         str(seed): {name: each.plain() for name, each in both.items()}

@@ -89,7 +89,7 @@ def run(settings: Settings) -> Outcome:
     claims = [
         Claim(f"the similarity's period is a row, {row} steps", found == row),
         Claim(
-            "it is training that brings it: the contrast grew by 0.05 or more",
+            "it is training that brings it: whole rows less half rows grew by 0.05 or more",
             contrasts["after"] > contrasts["before"] + 0.05,
         ),
     ]

@@ -78,8 +78,8 @@ class Item:
     note
         What a reader must know about our number; the name of a row in braces stands for its number.
     unlike
-        Whether our number was reached by means that the paper did not use, so that even an equal
-        one does not reproduce it.
+        Whether our number was reached by means that the paper did not use, or may not have used, so
+        that it neither reproduces nor contradicts it.
     claims
         Whether all claims of the experiment must hold, besides what the rows must reach.
     """
@@ -137,9 +137,13 @@ class Item:
         held = not self.claims or all(claim["holds"] for claim in record["claims"])
         reached = self._reached(rows) and held and not self.unlike and not self.above
         status = "reproduced" if reached else "partly"
-        if self.above and any(
-            row["ours"] is not None and row["ours"] < limit
-            for row, limit in zip(rows, self.limits, strict=True)
+        if (
+            self.above
+            and not self.unlike
+            and any(
+                row["ours"] is not None and row["ours"] < limit
+                for row, limit in zip(rows, self.limits, strict=True)
+            )
         ):
             status = "contradicted"
         if not full or self.smaller:

@@ -49,8 +49,8 @@ READ = (
     "All models are read from the mean of their outputs over all steps. That mean adds up the two "
     "numbers by itself, so that the task can be solved without any memory, and the lengths say "
     "little of how long a model remembers. The rows of the last step are of networks that are read "
-    "there alone, CE-LIF's with β = 1 − 1/T. The paper does not say how it reads; the authors' "
-    "later code takes the last step in its synthetic tasks."
+    "there alone, CE-LIF's with β = 1 − 1/T, LSTM's without trials of its own. The paper does not "
+    "say how it reads; the authors' later code takes the last step in its synthetic tasks."
 )
 """How outputs of the adding problem are read, and what follows."""
 
@@ -212,7 +212,7 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
         ax.axhline(solved, color="black", ls=":", lw=1, label=f"solved, {solved:.3g}")
         ax.set_yscale("log")
         ax.set_title(f"T = {each.steps}", fontsize=SMALL + 1)
-        legend(ax)
+        legend(ax, loc="upper right")
     axes.flat[0].set_xlim(left=0, auto=None)  # for all, which go on to fit the longest run
     for ax in axes[:, 0]:
         ax.set_ylabel("loss")
