@@ -214,5 +214,5 @@ def _figure(found: dict[Contender, TimedRun], budget: Budget) -> Figure:
 EXPERIMENT = Experiment(
     "equal-time", "LIF, ALIF and CE-LIF at equal processor time", run, parts=True,
     item="Figure 4a",
-    size="another design: equal processor time, with the slower recurrent kernels of its commit",
+    size="another design: equal processor time",
 )  # fmt: skip

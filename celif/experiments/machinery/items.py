@@ -78,8 +78,8 @@ ITEMS = (
           "CE-LIF feedforward [64, 152, 152]"),
          "curves: CE-LIF converges in ten epochs, LIF and ALIF in more than a hundred",
          short=True,
-         note="after up to 4 minutes of processor time each, on 2,000 test images; recurrent "
-         "kernels have since become several times as fast",
+         note="after 3 minutes of processor time each, on 2,000 test images; ALIF is that of the "
+         "paper's equation 3",
          cost="5 core-hours for 10 epochs of three seeds"),
     Item("Figure 4b–d", "roughness of the loss around LIF / ALIF / CE-LIF", "landscape",
          tuple(f"{name}: roughness" for name in ("LIF", "ALIF", "CE-LIF")),

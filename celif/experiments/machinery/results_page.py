@@ -58,7 +58,7 @@ neuron that Yin et al. published, which the paper's table cites.
 _AFTER = """
 `celif reproduce NAME` prints a record and trains only the runs that it lacks; `celif reproduce
 --page docs/results.md` makes this page from the records in `docs/results/`. They hold the numbers
-and, at full size, the training runs with recipe and commit (but for equal-time).
+and, at full size, the training runs with recipe and commit.
 """
 
 SHOWN = 7
