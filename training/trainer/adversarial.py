@@ -37,7 +37,11 @@ class Adversary:
 
     def moved(self, x: torch.Tensor) -> torch.Tensor:
         """Return inputs one step up the gradient that they have received."""
-        assert x.grad is not None
+        if x.grad is None:
+            raise ValueError(
+                "recipe adversarial: expected a network whose loss has a gradient for its inputs, "
+                "got one without, as it detaches them; use adversarial=0"
+            )
         return (x.detach() + self.size * x.grad.sign()).clamp(self.low, self.high)
 
     def backward(

@@ -76,6 +76,19 @@ def test_moved_inputs_harm_a_network_less_that_was_trained_with_them(tmp_path):
     assert growth[1.5] < growth[0.0] / 2
 
 
+class Detached(torch.nn.Linear):
+    """A network that gives its inputs no gradient."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.detach().flatten(1))
+
+
+def test_network_that_detaches_its_inputs_is_refused(tmp_path):
+    task, recipe = bursts(), replace(RECIPE, adversarial=0.1, epochs=1)
+    with pytest.raises(ValueError, match="recipe adversarial: expected a network whose loss has"):
+        Trainer(Detached(10, 2), task, recipe, tmp_path).run()
+
+
 @pytest.mark.parametrize("size", [-0.1, float("nan")])
 def test_bad_size_is_refused(size):
     with pytest.raises(ValueError, match="recipe adversarial: expected a number from 0 up, got"):
