@@ -11,7 +11,9 @@ from matplotlib import pyplot as plt
 from torch import nn
 
 from celif.experiments import evolution, landscape
+from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.experiment import Settings
+from training import tasks
 from training.trainer.recipe import Recipe
 
 
@@ -55,6 +57,15 @@ def test_surface_has_the_loss_in_its_middle_and_leaves_the_network_as_it_is() ->
     assert losses[1, 1] == pytest.approx(nn.functional.cross_entropy(net(x), y).item())
     assert len(np.unique(losses)) == 9
     assert all(torch.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
+
+
+def test_constants_of_neurons_are_not_moved() -> None:
+    net = make("ALIF", tasks.load("digits"), (6, 5), Recipe(), recurrent=True)
+    moved = landscape.direction(net, torch.Generator().manual_seed(0))
+    still = {name for (name, _), by in zip(net.named_parameters(), moved, strict=True)
+             if not by.any()}  # fmt: skip
+    assert still == {name for name, _ in net.named_parameters() if name.startswith("neurons.")}
+    assert still
 
 
 def test_landscape_measures_every_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
