@@ -20,6 +20,7 @@ from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.published_models import (
     LARGER,
+    LARGER_RECURRENT,
     RECURRENT,
     RECURRENT_NOTE,
     RIVALS_NOTE,
@@ -100,8 +101,9 @@ def _train(
     budget = model.budget or plan.budget
     epochs = max(1, int(budget.trial)) if trial else budget.epochs
     recipe = replace(
-        plan.preset.recipe, lr=rate, epochs=epochs, batch=budget.batch, average=budget.average
-    )
+        plan.preset.recipe, lr=rate, epochs=epochs, batch=budget.batch, average=budget.average,
+        adversarial=budget.adversarial,
+    )  # fmt: skip
     if trial and budget.trial < 1:
         task = replace(task, train=_share(task.train, budget))
     hidden = model.hidden or (plan.preset.hidden if model.name == "CE-LIF" else plan.wide)
@@ -173,7 +175,10 @@ def run(settings: Settings) -> Outcome:
                 **one.plain(), "rate": rate, "finished": one.finished, "swept": swept
             }  # fmt: skip
     done = sum(one["finished"] for one in numbers.values())
-    own = f"; CE-LIF [64, 152, 152] {LARGER}; recurrent CE-LIF {RECURRENT}"
+    own = (
+        f"; CE-LIF [64, 152, 152] {LARGER}; recurrent CE-LIF [64, 136, 136] {RECURRENT}, "
+        f"[64, 152, 152] {LARGER_RECURRENT}"
+    )
     own = "" if settings.quick else own
     budget = (
         f"{', '.join(names)}: {plan.budget}{own}; seed {plan.preset.recipe.seed}; {done} of "
