@@ -16,8 +16,9 @@ import weakref
 import numpy as np
 import torch
 
+from training.support.compiled import CACHE_LINE
+
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-_ALIGNMENT = 64  # a cache line: vectors that straddle two take twice the time
 
 
 def keep_freed_memory() -> bool:
@@ -45,10 +46,10 @@ class BufferPool:
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """An uninitialised tensor, of a block that an earlier one has left if there is one."""
         size = math.prod(shape) * dtype.itemsize
-        block = self._take(size + _ALIGNMENT)
+        block = self._take(size + CACHE_LINE)
         self._lent += block.nbytes
         self._most = max(self._most, self._lent)
-        lent = block[-block.ctypes.data % _ALIGNMENT :][:size]
+        lent = block[-block.ctypes.data % CACHE_LINE :][:size]
         # The tensor's storage holds `lent`, and autograd frees it as soon as nobody needs it.
         weakref.finalize(lent, self._give_back, block).atexit = False
         return torch.from_numpy(lent).view(dtype).view(shape)

@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from training.kernels.scans.row_sums import add_products, list_spikes, sum_rows
+from training.kernels.scans.row_sums import (
+    add_products,
+    aligned_zeros,
+    list_spikes,
+    sum_rows,
+)
 from training.support import compiled
 
 _prange = compiled.parallel_range()
@@ -91,7 +96,8 @@ def add_outer(flags, grad, sums, neurons_each):  # type: ignore[no-untyped-def]
         sent, found = np.empty((_LONG, inputs + 1), np.uint32), np.empty(_LONG, np.int64)
         # By input, the rows at which it was sent.
         listed, counts = np.empty((inputs, _LONG), np.uint8), np.empty(inputs, np.int64)
-        near, itself = np.zeros((blocks, _LONG, columns), grad.dtype), np.zeros(1, np.uint8)
+        near = aligned_zeros(blocks * _LONG * columns, grad.dtype).reshape(blocks, _LONG, columns)
+        itself = np.zeros(1, np.uint8)
         for start in range(0, rows, _LONG):
             size = min(_LONG, rows - start)
             from_row = g * rows + start

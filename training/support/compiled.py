@@ -21,6 +21,9 @@ from typing import Any
 AVAILABLE = importlib.util.find_spec("numba") is not None
 """Whether numba is installed; without it the plain step serves, and functional.py says so."""
 
+CACHE_LINE = 64
+"""Bytes of a cache line: vectors that straddle two take twice the time."""
+
 _waiting: list[Callable[[Any], object]] = []
 """What to tell numba once it is imported, which only a kernel does: it takes half a second."""
 

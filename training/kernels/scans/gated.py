@@ -32,6 +32,10 @@ from training.support import compiled
 
 _prange = compiled.parallel_range()
 
+NOTHING = np.float32(1e-30)
+"""Below this GV becomes zero. It fades by a factor at every step, and numbers below 1e-38, at which
+it would soon arrive, are handled so slowly that the scan took a third longer."""
+
 
 class Gates(NamedTuple):
     """Constants of the step, each per neuron; ``r`` is one number."""
@@ -161,6 +165,7 @@ def backward(  # type: ignore[no-untyped-def]
                     else:
                         through = grad_s * slope[g, t, i, n]
                     new_v = through + later * (a - (h if flag & SPIKED else zero))
+                    new_v = zero if abs(new_v) < NOTHING else new_v
                     grad_v[g, i, n] = new_v
                     if grad_theta is not None:
                         new_theta = back * neuron[4, n] - through

@@ -16,6 +16,7 @@ import numpy as np
 
 from training.kernels.scans.celif import DROPPED, SPIKED
 from training.support import compiled
+from training.support.compiled import CACHE_LINE
 
 LANES = 16
 """Numbers of a vector."""
@@ -33,6 +34,14 @@ def columns_of(neurons: int) -> int:
     return LANES * vectors
 
 
+@compiled.jitable
+def aligned_zeros(count: Any, dtype: Any) -> Any:
+    """Return ``count`` zeros, the first of them at the beginning of a cache line."""
+    zeros = np.zeros(count + CACHE_LINE, dtype)
+    begin = -zeros.ctypes.data % CACHE_LINE // zeros.itemsize
+    return zeros[begin : begin + count]
+
+
 def packed_shape(inputs: int, neurons: int) -> tuple[int, int, int]:
     """Return (block, input, column) of a packed weight."""
     columns = columns_of(neurons)
@@ -44,7 +53,9 @@ def packed(weight: np.ndarray) -> np.ndarray:
     blocks, inputs, columns = packed_shape(*weight.shape)
     wide = np.zeros((inputs, blocks * columns), weight.dtype)
     wide[:, : weight.shape[1]] = weight
-    return np.ascontiguousarray(wide.reshape(inputs, blocks, columns).transpose(1, 0, 2))
+    found = aligned_zeros(wide.size, wide.dtype).reshape(blocks, inputs, columns)
+    found[:] = wide.reshape(inputs, blocks, columns).transpose(1, 0, 2)
+    return found
 
 
 def plain_sum_rows(

@@ -99,6 +99,33 @@ def test_gated_kernel_equals_the_plain_loop_in_spikes_and_gradients(kind, recurr
         torch.testing.assert_close(ours, plain)
 
 
+@pytest.mark.parametrize("last", [1.0, float("nan")])
+def test_gradients_that_have_faded_away_are_zero_and_others_stay(last) -> None:
+    layer = GLIF(1, 300)
+    fade = layer.gates(torch.empty(0)).a.item()
+    current = torch.full((1, 1, 300), -5.0)  # far from the threshold, so that nothing is added
+    current[..., -2] = 40.0  # up to the threshold at the last step but one
+    v = torch.zeros(1)
+    for x in (layer.gain(300) * current[0, 0])[:-1]:
+        v = fade * v + x - layer.gates(v).leak
+    current[..., -2] += (layer.gates(v).theta0 - v) / layer.gain(300)[-2] + 1e-3
+    current = current.detach().requires_grad_()
+    factors = torch.zeros(300)
+    factors[-2] = last
+    spikes = layer(current)
+    assert spikes.flatten().nonzero().flatten().tolist() == [298]
+    (grad,) = torch.autograd.grad((spikes * factors).sum(), current)
+    steps = grad.flatten()[:299].flip(0)
+    if last != last:
+        assert steps.isnan().all()
+        return
+    sizes = fade ** torch.arange(299, dtype=torch.float64) * steps[0]
+    kept = sizes >= 1e-30
+    assert 100 < kept.sum() < 200
+    torch.testing.assert_close(steps[kept].double(), sizes[kept], rtol=1e-4, atol=0)
+    assert not steps[~kept][1:].any()
+
+
 def test_thresholds_that_move_are_refused_by_a_scan_for_still_ones() -> None:
     class Moving(EveryGate):
         scan = GatedScan(0.0, 0.25, gains=True, still=True)

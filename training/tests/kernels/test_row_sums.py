@@ -98,3 +98,22 @@ def test_packed_weights_are_padded_as_little_as_possible(rng):
         wide = blocks.transpose(1, 0, 2).reshape(7, -1)
         assert np.array_equal(wide[:, :neurons], weight)
         assert not wide[:, neurons:].any()
+
+
+@pytest.mark.parametrize("inputs", [1, 17, 64])
+def test_packed_weights_begin_a_cache_line(rng, inputs):
+    # Held together, so that each lies elsewhere.
+    found = [row_sums.packed(rng.normal(size=(inputs, 40)).astype(np.float32)) for _ in range(20)]
+    assert {each.ctypes.data % 64 for each in found} == {0}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_aligned_zeros_of_kernels_begin_a_cache_line(dtype):
+    @numba.njit
+    def place(count, like):
+        zeros = row_sums.aligned_zeros(count, like.dtype)
+        return zeros.ctypes.data % 64, len(zeros), zeros.any()
+
+    assert [place(count, np.empty(1, dtype)) for count in (1, 33, 4096)] == [
+        (0, 1, False), (0, 33, False), (0, 4096, False),
+    ]  # fmt: skip
