@@ -116,7 +116,8 @@ def train(
             report(progress)
 
     trainer = Trainer(net, task, recipe, out / name, tell, **options)
-    trainer.resume()
+    if not trainer.resume():
+        (out / name / SCORE).unlink(missing_ok=True)  # of weights that are no longer there
     score, finished = None, True
     try:
         trainer.run()

@@ -10,7 +10,6 @@ among them, and each is reported as far as it came.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,6 +34,7 @@ from celif.experiments.memory.contest import (
     label,
     models,
 )
+from training.tasks.synthetic import copy_baseline
 from training.trainer import presets
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
@@ -80,8 +80,7 @@ ADDING = Problem(
 COPY = Problem(
     "copy", (100, 200, 400, 500),
     Preset("copy-30", (64, 256), replace(presets.get("copy-30").recipe, epochs=8)),
-    lambda steps: 10 * math.log(8) / (steps + 20),
-    lambda steps: math.log(8) / (steps + 20), 0.6,
+    copy_baseline, lambda steps: copy_baseline(steps) / 10, 0.6,
 )  # fmt: skip
 
 

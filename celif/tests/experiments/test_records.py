@@ -18,6 +18,7 @@ from celif.experiments.machinery.runs import recorded, train
 from celif.tests.run_command import answer
 from training import Network, tasks
 from training.support import machine
+from training.trainer.evaluation import evaluate
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
 from training.trainer.run_folder import LAST
@@ -79,6 +80,15 @@ def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Pa
     net = torch.nn.Linear(64, 10)
     assert recorded(folder, RECIPE, net) is not None
     assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4}), net) is None
+
+
+def test_the_score_of_a_run_by_another_recipe_is_not_taken(tmp_path: Path) -> None:
+    task, recipe = tasks.load("digits"), Recipe(epochs=2, batch=64, lr=1e-2)
+    first = train("run", start(task, (16,), RECIPE), task, RECIPE, tmp_path)
+    (tmp_path / "run" / LAST).unlink()  # as in a folder that was filled from a record
+    net = start(task, (16,), recipe)
+    second = train("run", net, task, recipe, tmp_path)
+    assert second.score == evaluate(net, task.test) != first.score
 
 
 def test_a_run_of_another_network_is_not_taken(

@@ -9,6 +9,7 @@ import torch
 
 from training import tasks
 from training.tasks import Stream
+from training.tasks.synthetic import copy_baseline
 from training.trainer.loop import Recipe, Trainer, start
 
 
@@ -44,6 +45,7 @@ def test_copys_loss_of_knowing_all_but_the_symbols_is_the_papers_baseline():
     logits[:, 1:9, -10:] = 0
     loss = task.objective.loss(logits, task.test.y)
     assert loss.item() == pytest.approx(10 * math.log(8) / 120)
+    assert copy_baseline(100) == pytest.approx(loss.item())
     # Guessing one of eight, always the first: a share of 1/8, up to a sample's error.
     assert task.objective.scores(logits, task.test.y).mean() == pytest.approx(1 / 8, rel=0.1)
 
