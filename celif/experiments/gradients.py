@@ -30,7 +30,7 @@ from celif.experiments.machinery.deadline import Sitting, steps_an_epoch
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import train
-from celif.experiments.memory import alif_and_lstm, backward_equations
+from celif.experiments.memory import backward_equations, equal_trials
 from training import Network, functional, tasks
 from training.baselines import SpikingNetwork
 from training.baselines.artificial import LSTM
@@ -42,7 +42,7 @@ from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
 QUICK_MODELS = ("CE-LIF", "ALIF", "LSTM")
-MODELS = ("CE-LIF", *alif_and_lstm.NAMES)
+MODELS = ("CE-LIF", *equal_trials.NAMES)
 SAMPLES = 32
 FACTOR = 2.0
 """By which CE-LIF's early share must exceed the others'."""
@@ -165,9 +165,9 @@ class Shares:
 def recipes(preset: Preset, out: Path, cells: int) -> dict[str, Recipe]:
     """Each model's recipe of copy memory; ALIF's and LSTM's are the best of their trials."""
     found = {"CE-LIF": preset.recipe}
-    for name in alif_and_lstm.NAMES:
-        tried = alif_and_lstm.trials("copy", name, cells, Sitting(out))
-        found[name] = alif_and_lstm.best(tried).recipe(preset)
+    for name in equal_trials.NAMES:
+        tried = equal_trials.trials("copy", name, cells, Sitting(out))
+        found[name] = equal_trials.best(tried).recipe(preset)
     return found
 
 

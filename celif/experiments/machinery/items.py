@@ -120,6 +120,8 @@ ITEMS = (
             ("LSTM read at the last step", (100, 200), _UNSAID, False, 0.1,
              "rate and clip of LSTM read from the mean; solved at T = 100, not at 200"),
             ("LSTM", (500, 800), "curves that do not converge", True, 0.3, _TWO_READINGS),
+            ("CE-LIF by the same trials", (100, 200, 500, 800), "curves that converge", False, 0.2,
+             f"tuned as SoftALIF and LSTM are, {_TRIALS}"),
         )
     ),
     Item("Figure 5e", "copy memory, T = 100, ALIF's loss", "copy", ("ALIF, T = 100: loss",),
@@ -137,6 +139,10 @@ ITEMS = (
              "nowhere; "),
         )
     ),
+    Item("Figure 5e–h", "copy memory, T = 100 / 200 / 400 / 500, loss of CE-LIF by the same trials",
+         "copy", tuple(f"CE-LIF by the same trials, T = {steps}: loss" for steps in _COPY_HOURS),
+         "curves that converge", tuple(copy_baseline(steps) / 10 for steps in _COPY_HOURS),
+         cost="0.5 core-hours", note=f"tuned as SoftALIF and LSTM are, {_TRIALS}"),
     Item("Figure 6", "the early steps' share of the gradient in copy memory, T = 400, CE-LIF / "
          "SoftALIF / LSTM", "gradients",
          tuple(f"{name}: share of the first half, after training"

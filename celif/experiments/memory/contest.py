@@ -4,6 +4,9 @@ All of them are read alike: in copy memory at every step, in the adding problem 
 all steps. That mean adds up the two numbers by itself, so that the task can be solved without any
 memory; :data:`LAST` are models that are read at the last step instead, when nothing but what they
 remember is left.
+
+CE-LIF is trained twice: by its own recipe, and by the trials that ALIF and LSTM have, too
+(:mod:`celif.experiments.memory.equal_trials`).
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ from functools import partial
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting, how_far, steps_an_epoch
 from celif.experiments.machinery.runs import Trained
-from celif.experiments.memory import alif_and_lstm
-from celif.experiments.memory.alif_and_lstm import Tuned
+from celif.experiments.memory import equal_trials
+from celif.experiments.memory.equal_trials import EQUAL, Tuned
 from training import tasks
 from training.tasks import Task
 from training.trainer import presets
@@ -24,7 +27,7 @@ from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
 QUICK_MODELS = ("CE-LIF", "ALIF", "LSTM")
-MODELS = ("CE-LIF", *alif_and_lstm.NAMES)
+MODELS = ("CE-LIF", *equal_trials.NAMES)
 LAST = {"CE-LIF-last": "CE-LIF", "LSTM-last": "LSTM"}
 """Models that are read at the last step, by the names of their runs."""
 LAST_LENGTHS = {"adding": (100, 200), "copy": ()}
@@ -33,13 +36,15 @@ LAST_LENGTHS = {"adding": (100, 200), "copy": ()}
 
 def models(problem: str, steps: int) -> tuple[str, ...]:
     """Return the models that are trained at a length."""
-    equation = ("ALIF",) if steps in alif_and_lstm.EQUATION[problem] else ()
+    equation = ("ALIF",) if steps in equal_trials.EQUATION[problem] else ()
     last = tuple(LAST) if steps in LAST_LENGTHS[problem] else ()
-    return (MODELS[0], *equation, *MODELS[1:], *last)
+    return (MODELS[0], *equation, *MODELS[1:], EQUAL, *last)
 
 
 def label(name: str) -> str:
     """Return a model's name in words."""
+    if name == EQUAL:
+        return "CE-LIF by the same trials"
     return f"{LAST[name]} read at the last step" if name in LAST else name
 
 
@@ -47,7 +52,7 @@ def label(name: str) -> str:
 class LengthRuns:
     """Training runs of the models at one length T, each by its recipe.
 
-    ``tuned`` says what the trials of ALIF and LSTM chose.
+    ``tuned`` says what the trials that all models have alike chose.
     """
 
     steps: int
@@ -90,7 +95,7 @@ def contest(
 ) -> LengthRuns:
     """Train each model on the problem of that length.
 
-    ``tried`` has the trials of ALIF and LSTM; without them they have CE-LIF's recipe.
+    ``tried`` has the trials of each model that has some; the others have CE-LIF's own recipe.
     """
     task = tasks.load(preset.task)
     celif = {**presets.get(task.name).network, **preset.network}
@@ -98,10 +103,10 @@ def contest(
     for name in found.recipes:
         if tried is not None and LAST.get(name, name) in tried:
             trials = tried[LAST.get(name, name)]
-            recipe, run, chosen = alif_and_lstm.train(name, task, preset, trials, cells, sitting)
+            recipe, run, chosen = equal_trials.train(name, task, preset, trials, cells, sitting)
             found.recipes[name], found.runs[name], found.tuned[name] = recipe, run, chosen
             continue
-        built = alif_and_lstm.network(name, task, preset, preset.recipe, cells)
+        built = equal_trials.network(name, task, preset, preset.recipe, cells)
         if name == "CE-LIF":
             built = partial(make, name, task, preset.hidden, preset.recipe, celif=celif)
         elif name == "CE-LIF-last":  # its thresholds must keep what comes first to the end

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.runs import Trained
-from celif.experiments.memory import alif_and_lstm, contest, long_memory
+from celif.experiments.memory import contest, equal_trials, long_memory
 from celif.experiments.memory.long_memory import ADDING, COPY
 from training import tasks
 from training.trainer import presets
@@ -107,18 +107,19 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
 ) -> None:
     recipe = Recipe(epochs=2, batch=1600, weight_decay=0.0)
     preset = Preset("adding-12", (8, 8), recipe)
-    monkeypatch.setattr(alif_and_lstm.presets, "get", lambda name: preset)
-    monkeypatch.setattr(alif_and_lstm, "TRIALS", ((1e-3, 1.0), (1e-9, 1.0)))
-    monkeypatch.setattr(alif_and_lstm, "TRIAL_EPOCHS", {"adding": 1})
+    monkeypatch.setattr(equal_trials.presets, "get", lambda name: preset)
+    monkeypatch.setattr(equal_trials, "TRIALS", ((1e-3, 1.0), (1e-9, 1.0)))
+    monkeypatch.setattr(equal_trials, "TRIAL_EPOCHS", {"adding": 1})
     sitting = Sitting(tmp_path)
-    tried = {name: alif_and_lstm.trials("adding", name, 8, sitting) for name in alif_and_lstm.NAMES}
-    found = contest.contest(12, preset, 8, sitting, tried)
-    assert found.tuned == {"SoftALIF": "rate 0.001, clip 1", "LSTM": "rate 0.001, clip 1"}
-    assert [found.recipes[name].lr for name in found.runs] == [recipe.lr, 1e-3, 1e-3]
+    names = (*equal_trials.NAMES, equal_trials.EQUAL)
+    tried = {name: equal_trials.trials("adding", name, 8, sitting) for name in names}
+    found = contest.contest(12, preset, 8, sitting, tried, ("CE-LIF", *names))
+    assert found.tuned == dict.fromkeys(names, "rate 0.001, clip 1")
+    assert [found.recipes[name].lr for name in found.runs] == [recipe.lr, 1e-3, 1e-3, 1e-3]
     assert all(len(run.history) == 2 for run in found.runs.values())
     losses = [each.loss for each in sorted(tried["LSTM"], key=lambda each: each.loss)]
     assert losses[0] < losses[1]
-    assert f"rate 0.001, clip 1: {losses[0]:.3g}; rate 1e-09" in alif_and_lstm.sentence(
+    assert f"rate 0.001, clip 1: {losses[0]:.3g}; rate 1e-09" in equal_trials.sentence(
         "LSTM", tried["LSTM"], "adding"
     )
 
@@ -127,6 +128,34 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
     again = contest.contest(12, preset, 8, Sitting(tmp_path / "part"), part)
     assert again.how_far("SoftALIF") == "not begun"
     assert not (tmp_path / "part" / "adding-12-SoftALIF").exists()
+
+
+def test_celif_by_the_same_trials_has_the_papers_network_and_the_others_recipe(
+    tmp_path: Path,
+) -> None:
+    preset = replace(presets.get("copy-20"), hidden=(8, 8))
+    assert preset.network["width"] == 0.4
+    task, chosen = tasks.load("copy-20"), equal_trials.Tuned(3e-3, 0.01, 0.1)
+    recipe = chosen.recipe(preset)
+    net = equal_trials.network(equal_trials.EQUAL, task, preset, recipe, 8)()
+    assert (net.config["width"], net.config["beta"]) == (0.2, 1 - 1 / 20)
+    assert (recipe.te_lr, recipe.te_update) == (1.0, "entries")
+    assert preset.recipe.te_lr != 1
+    # Losses by hand: it is compared with what has the same trials, and does not count in the rest.
+    names = ("CE-LIF", "SoftALIF", "LSTM", equal_trials.EQUAL)
+    runs = {
+        name: Trained(name, [{"loss": loss, "validation": 0.1}], None, 1)
+        for name, loss in zip(names, (0.2, 0.4, 0.3, 0.5), strict=True)
+    }
+    short = replace(recipe, epochs=1)
+    found = contest.LengthRuns(20, task, runs, dict.fromkeys(names, short), {})
+    claims = {claim.text: claim.holds for claim in long_memory._claims(COPY, found, quick=False)}
+    assert claims == {
+        "T = 20: CE-LIF's loss comes below 0.052": False,
+        "T = 20: CE-LIF is below SoftALIF and LSTM after 100 steps of each": True,
+        "T = 20: CE-LIF by the same trials is below SoftALIF and LSTM after 100 steps of each":
+            False,
+    }  # fmt: skip
 
 
 def test_models_are_read_alike_and_some_at_the_last_step(tmp_path: Path) -> None:
@@ -154,7 +183,7 @@ def test_models_are_read_alike_and_some_at_the_last_step(tmp_path: Path) -> None
 
 
 def test_rivals_have_their_own_budget_at_long_lengths() -> None:
-    chosen = alif_and_lstm.Tuned(3e-3, 0.01, 0.1)
+    chosen = equal_trials.Tuned(3e-3, 0.01, 0.1)
     for name, epochs, batch in (("copy-200", 30, 64), ("copy-500", 30, 64), ("adding-800", 20, 64)):
         recipe = chosen.recipe(presets.get(name))
         assert (recipe.epochs, recipe.batch, recipe.lr, recipe.clip) == (epochs, batch, 3e-3, 0.01)

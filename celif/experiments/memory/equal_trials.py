@@ -1,12 +1,15 @@
-"""How ALIF and LSTM are trained on the adding problem and copy memory.
+"""Trials that ALIF, LSTM and CE-LIF have alike on the adding problem and copy memory.
+
+CE-LIF's own recipes were found by many trials (:mod:`celif.experiments.memory.tuning`). Here every
+model has the same few, :data:`TRIALS`: short runs at T = 100 of each learning rate and limit of the
+gradient's norm. The best is used at all lengths, with the same steps and batches for all.
+:data:`EQUAL` is CE-LIF so trained, with the paper's surrogate and one rate for all parameters.
 
 At full size ALIF is the published one, SoftALIF (:mod:`training.baselines.gated_neurons`); that of
-the paper's equation 3 is trained by CE-LIF's recipe, at the lengths of :data:`EQUATION` and in the
-quick sizes. CE-LIF's recipes were found by trials
-(:mod:`celif.experiments.memory.tuning`). The others get theirs from :data:`TRIALS`, short runs at
-T = 100 of every learning rate and limit of the gradient's norm; the best is used at all lengths.
-A step of theirs takes 1.5 to 3 times as long as CE-LIF's, so they have fewer steps in copy memory
-and at the longer lengths of the adding problem, and smaller batches at the longer lengths of both.
+the paper's equation 3 is trained by CE-LIF's own recipe, at the lengths of :data:`EQUATION` and in
+the quick sizes. A step of ALIF or LSTM takes 1.5 to 3 times as long as CE-LIF's, so there are fewer
+steps in copy memory and at the longer lengths of the adding problem than by CE-LIF's own recipes,
+and smaller batches at the longer lengths of both.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
 NAMES = ("SoftALIF", "LSTM")
+EQUAL = "CE-LIF-equal"
+"""CE-LIF by the same trials, by the name of its runs."""
 EQUATION = {"adding": (100, 200), "copy": (100,)}
 """Lengths at which ALIF of the paper's equation 3 is trained, too."""
 LENGTH = 100
@@ -48,14 +53,14 @@ COPY_EPOCHS = 30
 
 @dataclass(frozen=True)
 class Tuned:
-    """A rival's best trial: its rate and clip, and the loss of its last epoch."""
+    """A trial: its rate and clip, and the loss of its last epoch."""
 
     rate: float
     clip: float
     loss: float
 
     def recipe(self, preset: Preset) -> Recipe:
-        """The recipe at the length of ``preset``; only CE-LIF has a rate for TE."""
+        """The recipe at the length of ``preset``, with one rate for all parameters."""
         problem, _, steps = preset.task.partition("-")
         found = replace(preset.recipe, lr=self.rate, clip=self.clip, te_lr=1.0, te_update="entries")
         if int(steps) > LONG:
@@ -67,7 +72,7 @@ class Tuned:
 
 
 def trials(problem: str, name: str, cells: int, sitting: Sitting) -> dict[Tuned, Trained]:
-    """Every finished trial of a rival, trained now or before."""
+    """Every finished trial of a model, trained now or before."""
     preset = presets.get(f"{problem}-{LENGTH}")
     task, found = tasks.load(preset.task), {}
     for rate, clip in TRIALS:
@@ -88,10 +93,13 @@ def best(tried: Iterable[Tuned]) -> Tuned:
 def network(
     name: str, task: Task, preset: Preset, recipe: Recipe, cells: int
 ) -> Callable[[], nn.Module]:
-    """What builds a rival; ALIF of either kind is recurrent, as in the paper.
+    """What builds a model; ALIF of either kind is recurrent, as in the paper.
 
     One that is called "-last" is read at the last step.
     """
+    if name == EQUAL:  # the width of the preset's surrogate was found by CE-LIF's own trials
+        paper = {option: value for option, value in preset.network.items() if option != "width"}
+        return partial(make, "CE-LIF", task, preset.hidden, recipe, celif=paper)
     model, readout = name.removesuffix("-last"), "last" if name.endswith("-last") else None
     return partial(make, model, task, preset.hidden, recipe, "ALIF" in model, None, cells, readout)
 
@@ -99,7 +107,7 @@ def network(
 def train(
     name: str, task: Task, preset: Preset, tried: dict[Tuned, Trained], cells: int, sitting: Sitting
 ) -> tuple[Recipe, Trained, str]:
-    """Train a rival by the best of its trials; without all of them it is not begun.
+    """Train a model by the best of its trials; without all of them it is not begun.
 
     Returns the recipe, the run, and what to say of it.
     """
@@ -115,7 +123,7 @@ def train(
 
 
 def sentence(name: str, tried: dict[Tuned, Trained], problem: str) -> str:
-    """Say what was tried for a rival, best first."""
+    """Say what was tried for a model, best first."""
     ordered = sorted(tried, key=lambda each: each.loss)
     losses = "; ".join(f"{each}: {each.loss:.3g}" for each in ordered)
     recipe = presets.get(f"{problem}-{LENGTH}").recipe
