@@ -5,7 +5,6 @@ Runs that were not chosen, or came too late, are reported as far as they are on 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.runs import (
     Stopped,
     Trained,
+    begun,
     known_score,
     parameters,
     recorded,
@@ -82,15 +82,11 @@ class Sitting:
             return train(name, net, task, recipe, self.out, measured, self.report)
         if known is not None and not (folder / METRICS).is_file():
             return known
-        history, spent = _history(folder), tuple(Stopwatch(folder).seconds)
-        finished = len(history) >= recipe.epochs
+        history = begun(folder, recipe)
+        if not history:
+            return Trained(name, [], None, parameters(net), finished=False)
+        finished, spent = len(history) >= recipe.epochs, tuple(Stopwatch(folder).seconds)
         return Trained(name, history, known_score(folder), parameters(net), finished, spent)
-
-
-def _history(folder: Path) -> list[Epoch]:
-    """Return the epochs of the run in ``folder``, none if there is none."""
-    path = folder / METRICS
-    return json.loads(path.read_text(encoding="utf-8"))["history"] if path.is_file() else []
 
 
 def steps_an_epoch(task: Task, recipe: Recipe) -> int:

@@ -74,8 +74,8 @@ effects, not the paper's numbers.
 
 _TRIALS = """# Appendix: trials
 
-What was tried before the recipes above were chosen, with the loss of each. Runs of ALIF and LSTM
-are in the records; of CE-LIF's trials only the losses were kept.
+What was tried before the recipes above were chosen, with the loss of each. Trials that all models
+have alike are runs in the records; of those of CE-LIF's own recipe only the losses were kept.
 """
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from torch import nn
 
 from celif import console
-from celif.experiments.machinery.stopwatch import Stopwatch
+from celif.experiments.machinery.stopwatch import SPENT, Stopwatch
 from training import checkpoint
 from training.support import machine
 from training.support.atomic import atomic_file
@@ -25,6 +25,7 @@ from training.trainer.evaluation import evaluate
 from training.trainer.loop import Trainer
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
+from training.trainer.run_folder import METRICS, Epoch
 
 Net = TypeVar("Net", bound=nn.Module)
 SCORE, RUN = "score.json", "run.json"
@@ -108,7 +109,6 @@ def train(
     known = known if known is not None and known.finished else None
     if reusable and known is not None:
         return known
-    watch = Stopwatch(out / name)
 
     def tell(progress: Progress) -> None:
         watch(progress)
@@ -117,7 +117,10 @@ def train(
 
     trainer = Trainer(net, task, recipe, out / name, tell, **options)
     if not trainer.resume():
-        (out / name / SCORE).unlink(missing_ok=True)  # of weights that are no longer there
+        known = None
+        for left in (SCORE, METRICS, SPENT):  # of weights that are no longer there
+            (out / name / left).unlink(missing_ok=True)
+    watch = Stopwatch(out / name)
     score, finished = None, True
     try:
         trainer.run()
@@ -168,6 +171,15 @@ def recorded(folder: Path, recipe: Recipe, net: nn.Module) -> Trained | None:
     if known["parameters"] != parameters(net) or options not in (None, json.loads(json.dumps(own))):
         return None
     return Trained(**{**known, "spent": tuple(known["spent"])})
+
+
+def begun(folder: Path, recipe: Recipe) -> list[Epoch]:
+    """Return the epochs of the run in ``folder`` so far, none if it has another recipe."""
+    path = folder / METRICS
+    if not path.is_file():
+        return []
+    known = json.loads(path.read_text(encoding="utf-8"))
+    return known["history"] if {**asdict(Recipe()), **known["recipe"]} == asdict(recipe) else []
 
 
 def _score(net: nn.Module, task: Task, folder: Path) -> float:

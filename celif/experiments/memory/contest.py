@@ -44,7 +44,7 @@ def models(problem: str, steps: int) -> tuple[str, ...]:
 def label(name: str) -> str:
     """Return a model's name in words."""
     if name == EQUAL:
-        return "CE-LIF by the same trials"
+        return "CE-LIF tuned as the others"
     return f"{LAST[name]} read at the last step" if name in LAST else name
 
 
@@ -52,7 +52,7 @@ def label(name: str) -> str:
 class LengthRuns:
     """Training runs of the models at one length T, each by its recipe.
 
-    ``tuned`` says what the trials that all models have alike chose.
+    ``tuned`` says what the trials of a model chose, if it has any.
     """
 
     steps: int

@@ -4,12 +4,13 @@ The baseline of the adding problem, always answering 1, has a mean squared error
 copy memory, knowing all but the symbols, a cross entropy of 10·ln 8/(T + 20). Every step draws new
 samples, so the loss during training is that on samples never seen before.
 
-At full size these are some two dozen training runs of minutes to hours: ``--only`` and
-``--minutes`` choose among them, and each is reported as far as it came.
+At full size these are some twenty training runs of minutes to hours, and as many trials: ``--only``
+and ``--minutes`` choose among them, and each is reported as far as it came.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,10 +47,12 @@ PUBLISHED = (
     "at 0.99. The paper does not say which ALIF its curves are of, nor how wide its LSTM is."
 )
 ALIKE = (
-    "CE-LIF was tuned more than the others, as the list of trials shows. CE-LIF by the same trials "
-    "was not: like SoftALIF and LSTM it has six trials at T = 100, one rate for all parameters, "
-    "and their steps and batches; its surrogate is the paper's."
+    "CE-LIF was tuned more than SoftALIF and LSTM, as the list of trials shows. CE-LIF tuned as "
+    "they are has six trials at T = 100, as each of them, one rate for all parameters, the paper's "
+    "surrogate, and their steps and batches. The rest of the recipe, such as its warm-up, is the "
+    "same for all three and was found with CE-LIF; biases at zero and β are CE-LIF's own."
 )
+MARGIN = 0.05
 READ = (
     "All models are read from the mean of their outputs over all steps. That mean adds up the two "
     "numbers by itself, so that the task can be solved without any memory, and the lengths say "
@@ -170,24 +173,34 @@ def _claims(problem: Problem, found: LengthRuns, quick: bool) -> list[Claim]:
         claims.append(Claim(f"T = {steps}: CE-LIF's loss comes below {limit:.3g}", last < limit))
     together = [name for name in found.runs if name not in (EQUAL, *LAST)]
     alike = [name for name in (EQUAL, *equal_trials.NAMES) if EQUAL in found.runs]
+    if alike and not found.how_far(EQUAL):
+        text = f"T = {steps}: the loss of {label(EQUAL)} comes below {limit:.3g}"
+        claims.append(Claim(text, (found.loss(EQUAL) or math.inf) < limit))
     apart = [name for name in found.runs if name in LAST]
     return claims + [claim for names in (together, alike, apart) for claim in _lower(found, names)]
 
 
 def _lower(found: LengthRuns, names: list[str]) -> list[Claim]:
-    """Whether the first of ``names`` is below the others after the steps that all have done."""
+    """Whether the first of ``names`` is below the others after the steps that all have done.
+
+    Of models that are all at the baseline one is the lowest by chance, so that it must be lower by
+    :data:`MARGIN`.
+    """
     if not names or not found.common(names) or any(found.how_far(name) for name in names):
         return []
     common = found.common(names)
     ours, *losses = (found.loss(name, common) or 0.0 for name in names)
     said = [label(name) for name in names[1:]]
     others = " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
-    text = f"T = {found.steps}: {label(names[0])} is below {others} after {common:,} steps of each"
+    text = (
+        f"T = {found.steps}: {label(names[0])} is {MARGIN:.0%} or more below {others} after "
+        f"{common:,} steps of each"
+    )
     batches = {found.recipes[name].batch for name in names[1:]}
     if batches != {found.recipes[names[0]].batch}:
         theirs = ", ".join(map(str, sorted(batches)))
         text += f", of batch {found.recipes[names[0]].batch} against {theirs}"
-    return [Claim(text, ours < min(losses))]
+    return [Claim(text, ours <= (1 - MARGIN) * min(losses))]
 
 
 def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from training.support import machine
 from training.trainer.evaluation import evaluate
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
-from training.trainer.run_folder import LAST
+from training.trainer.run_folder import LAST, METRICS
 
 RECIPE = Recipe(epochs=1, batch=360)
 
@@ -82,13 +82,44 @@ def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Pa
     assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4}), net) is None
 
 
-def test_the_score_of_a_run_by_another_recipe_is_not_taken(tmp_path: Path) -> None:
+def test_a_folder_that_is_trained_anew_keeps_nothing_of_another_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task, recipe = tasks.load("digits"), Recipe(epochs=2, batch=64, lr=1e-2)
     first = train("run", start(task, (16,), RECIPE), task, RECIPE, tmp_path)
     (tmp_path / "run" / LAST).unlink()  # as in a folder that was filled from a record
+
+    # A run that is not trained now is not told by the other recipe's curve and score.
+    late, again = Sitting(tmp_path, only=("other",)), replace(RECIPE, lr=1e-2)
+    unknown = late.train("run", lambda: start(task, (16,), again), task, again)
+    assert (unknown.history, unknown.score, unknown.finished) == ([], None, False)
+    known = late.train("run", lambda: start(task, (16,), RECIPE), task, RECIPE)
+    assert (known.history, known.score) == (first.history, first.score)
+
+    # One that is stopped at once leaves nothing of it behind.
+    monkeypatch.setattr(Sitting, "over", property(lambda sitting: True))
+    none = train("run", start(task, (16,), again), task, again, tmp_path, report=late.report)
+    assert (none.history, none.score, none.finished) == ([], None, False)
+    assert not (tmp_path / "run" / METRICS).exists()
+    monkeypatch.undo()
+
+    first = train("other", start(task, (16,), RECIPE), task, RECIPE, tmp_path)
+    (tmp_path / "other" / LAST).unlink()
     net = start(task, (16,), recipe)
-    second = train("run", net, task, recipe, tmp_path)
+    second = train("other", net, task, recipe, tmp_path)
     assert second.score == evaluate(net, task.test) != first.score
+    assert len(second.spent) == 2
+
+
+def test_a_run_without_weights_that_is_trained_again_has_its_own_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tasks.load("digits")
+    train("run", start(task, (4,), RECIPE), task, RECIPE, tmp_path, measured=False)
+    (tmp_path / "run" / LAST).unlink()
+    monkeypatch.setattr(machine, "describe", lambda: {"commit": "later"})
+    again = train("run", start(task, (4,), RECIPE), task, RECIPE, tmp_path, measured=False)
+    assert again.commit == "later"
 
 
 def test_a_run_of_another_network_is_not_taken(

@@ -102,7 +102,7 @@ def test_rows_of_another_budget_say_theirs_and_the_record_has_what_was_tried(
     assert all(f"{trial['recipe']}: {trial['loss']:g}" in said for trial in tried)
 
 
-def test_alif_and_lstm_train_by_the_best_of_their_trials(
+def test_models_train_by_the_best_of_their_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = Recipe(epochs=2, batch=1600, weight_decay=0.0)
@@ -130,9 +130,7 @@ def test_alif_and_lstm_train_by_the_best_of_their_trials(
     assert not (tmp_path / "part" / "adding-12-SoftALIF").exists()
 
 
-def test_celif_by_the_same_trials_has_the_papers_network_and_the_others_recipe(
-    tmp_path: Path,
-) -> None:
+def test_celif_tuned_as_the_others_has_the_papers_network_and_their_recipe() -> None:
     preset = replace(presets.get("copy-20"), hidden=(8, 8))
     assert preset.network["width"] == 0.4
     task, chosen = tasks.load("copy-20"), equal_trials.Tuned(3e-3, 0.01, 0.1)
@@ -152,10 +150,15 @@ def test_celif_by_the_same_trials_has_the_papers_network_and_the_others_recipe(
     claims = {claim.text: claim.holds for claim in long_memory._claims(COPY, found, quick=False)}
     assert claims == {
         "T = 20: CE-LIF's loss comes below 0.052": False,
-        "T = 20: CE-LIF is below SoftALIF and LSTM after 100 steps of each": True,
-        "T = 20: CE-LIF by the same trials is below SoftALIF and LSTM after 100 steps of each":
-            False,
-    }  # fmt: skip
+        "T = 20: the loss of CE-LIF tuned as the others comes below 0.052": False,
+        "T = 20: CE-LIF is 5% or more below SoftALIF and LSTM after 100 steps of each": True,
+        "T = 20: CE-LIF tuned as the others is 5% or more below SoftALIF and LSTM after 100 steps "
+        "of each": False,
+    }
+    # At the baseline the lowest is so by chance.
+    runs["CE-LIF"].history[0]["loss"] = 0.295
+    claims = {claim.text: claim.holds for claim in long_memory._claims(COPY, found, quick=False)}
+    assert not any(claims.values())
 
 
 def test_models_are_read_alike_and_some_at_the_last_step(tmp_path: Path) -> None:
@@ -176,9 +179,9 @@ def test_models_are_read_alike_and_some_at_the_last_step(tmp_path: Path) -> None
     claims = {claim.text: claim.holds for claim in long_memory._claims(ADDING, found, quick=False)}
     assert claims == {
         "T = 12: CE-LIF's loss comes below 0.01": False,
-        "T = 12: CE-LIF is below ALIF and LSTM after 4 steps of each": True,
-        "T = 12: CE-LIF read at the last step is below LSTM read at the last step after 4 steps of "
-        "each": False,
+        "T = 12: CE-LIF is 5% or more below ALIF and LSTM after 4 steps of each": True,
+        "T = 12: CE-LIF read at the last step is 5% or more below LSTM read at the last step after "
+        "4 steps of each": False,
     }
 
 

@@ -55,6 +55,23 @@ def test_celif_beats_recurrent_lif_at_equal_epochs_and_sweep(tmp_path: Path) -> 
     assert [row.ours for row in later.rows] == [celif.ours, lif.ours]
 
 
+def test_a_budget_of_a_models_own_decides_its_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, average=0.9, adversarial=0.05)
+    model = replace(table1.QUICK[0], hidden=(8,), budget=budget)
+    monkeypatch.setattr(table1, "QUICK", (model,))
+    table1.run(Settings(tmp_path, quick=True))
+    (run,) = tmp_path.glob("*/run.json")
+    recipe = json.loads(run.read_text())["recipe"]
+    expected = {"lr": 2e-3, "epochs": 1, "batch": 360, "average": 0.9, "adversarial": 0.05}
+    assert {name: recipe[name] for name in expected} == expected
+    assert str(budget) == (
+        "1 epochs of batch 360 at a rate of 0.002, weights averaged with a decay of 0.9, "
+        "adversarial inputs of size 0.05"
+    )
+
+
 @pytest.mark.usefixtures("short")
 def test_what_was_not_run_is_shown_as_such(tmp_path: Path) -> None:
     outcome = table1.run(Settings(tmp_path, quick=True, only=("CE-LIF-feedforward-0.001",)))

@@ -14,6 +14,8 @@ are given per neuron. Backward, with G = ∂L/∂·::
     GΘ[t] = −GS[t]·g'[t] + GΘ[t+1]·β − r·S[t-1]·GV[t]
     GI[t] = k[t]·GV[t]
 
+GV is taken to be zero once it has faded below 1e-30 (:data:`NOTHING`).
+
 The layout of arrays, the state and None as an argument are as in
 :mod:`training.kernels.scans.adaptive`.
 """
@@ -33,8 +35,9 @@ from training.support import compiled
 _prange = compiled.parallel_range()
 
 NOTHING = np.float32(1e-30)
-"""Below this GV becomes zero. It fades by a factor at every step, and numbers below 1e-38, at which
-it would soon arrive, are handled so slowly that the scan took a third longer."""
+"""Below this GV becomes zero. Without spikes it fades by a factor at every step, and in float32 it
+would soon arrive at numbers below 1e-38, which processors handle so slowly that GLIF's scan took a
+third longer."""
 
 
 class Gates(NamedTuple):

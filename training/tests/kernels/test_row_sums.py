@@ -110,10 +110,11 @@ def test_packed_weights_begin_a_cache_line(rng, inputs):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_aligned_zeros_of_kernels_begin_a_cache_line(dtype):
     @numba.njit
-    def place(count, like):
-        zeros = row_sums.aligned_zeros(count, like.dtype)
-        return zeros.ctypes.data % 64, len(zeros), zeros.any()
+    def make(count, like):
+        return row_sums.aligned_zeros(count, like.dtype)
 
-    assert [place(count, np.empty(1, dtype)) for count in (1, 33, 4096)] == [
-        (0, 1, False), (0, 33, False), (0, 4096, False),
-    ]  # fmt: skip
+    # Held together, so that each lies elsewhere.
+    found = [make(count, np.empty(1, dtype)) for count in (1, 33, 100, 4096) for _ in range(10)]
+    assert {each.ctypes.data % 64 for each in found} == {0}
+    assert [len(each) for each in found[::10]] == [1, 33, 100, 4096]
+    assert not any(each.any() for each in found)
