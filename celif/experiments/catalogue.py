@@ -9,6 +9,7 @@ from celif.experiments import (
     evolution,
     gradients,
     landscape,
+    seeds,
     stability,
     table1,
     te_similarity,
@@ -20,6 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     each.name: each
     for each in (
         table1.EXPERIMENT,
+        seeds.EXPERIMENT,
         equal_time.EXPERIMENT,
         ablation.EXPERIMENT,
         *ablation.MNIST_EXPERIMENTS,
