@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from celif.experiments.machinery.compared_models import COLOURS
 from celif.experiments.machinery.deadline import Sitting
-from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
+from celif.experiments.machinery.drawing import SMALL, WIDTH, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.memory import equal_trials, tuning
@@ -213,7 +213,7 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
     columns = min(2, len(found))
     lines = -(-len(found) // columns)
     figure, axes = plt.subplots(
-        lines, columns, figsize=(WIDTH, 0.4 + 2.9 * lines), layout="constrained", squeeze=False,
+        lines, columns, figsize=(WIDTH, 0.9 + 2.9 * lines), layout="constrained", squeeze=False,
         sharex=True, sharey=True,
     )  # fmt: skip
     for ax in axes.flat[len(found) :]:
@@ -227,12 +227,19 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
                 style = "-." if name in LAST else "--" if name == EQUAL else "-"
                 ax.plot(each.each(name) * np.arange(1, len(losses) + 1), losses, color=colour,
                         ls=style, label=label(name) + stopped)  # fmt: skip
-        baseline, solved = problem.baseline(each.steps), problem.solved(each.steps)
-        ax.axhline(baseline, color="black", ls="--", lw=1, label=f"baseline, {baseline:.3f}")
-        ax.axhline(solved, color="black", ls=":", lw=1, label=f"solved, {solved:.3g}")
+        levels = {"baseline": problem.baseline(each.steps), "solved": problem.solved(each.steps)}
+        for (what, level), style in zip(levels.items(), ("--", ":"), strict=True):
+            ax.axhline(level, color="black", ls=style, lw=1)
+            ax.annotate(f"{what}, {level:.3g}", (1, level), (0, 2), fontsize=SMALL, ha="right",
+                        xycoords=("axes fraction", "data"), textcoords="offset points")  # fmt: skip
         ax.set_yscale("log")
         ax.set_title(f"T = {each.steps}", fontsize=SMALL + 1)
-        legend(ax, loc="upper right")
+    curves = {line.get_label(): line for ax in axes.flat for line in ax.get_lines()}
+    named = {text: line for text, line in curves.items() if not text.startswith("_")}
+    figure.legend(
+        named.values(), named.keys(), loc="outside upper center", ncols=3, frameon=False,
+        fontsize=SMALL,
+    )  # fmt: skip
     axes.flat[0].set_xlim(left=0, auto=None)  # for all, which go on to fit the longest run
     for ax in axes[:, 0]:
         ax.set_ylabel("loss")
