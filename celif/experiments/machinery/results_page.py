@@ -41,9 +41,9 @@ What the CE-LIF paper (arXiv 2308.15150) shows, and what this project measured.
   **Measured**: not in the paper.
 
 An accuracy is that of one run unless it has a spread. On 10,000 test images its standard error is
-0.14 points at 98 % and 0.5 at 50 %; the spread over seeds was measured for the digits only. Rows
-trained here are measured after their last epoch, the networks of `models/` at their best epoch on
-validation data.
+0.14 points at 98 % and 0.5 at 50 %; the spread over seeds was measured for the digits and for the
+smaller network on Seq-MNIST. Rows trained here are measured after their last epoch, the networks of
+`models/` at their best epoch on validation data.
 
 The training recipes are ours unless a section says otherwise, even where an item is called
 reproduced: rates, schedules, batches, dropout, clipping and the number of epochs differ from the
