@@ -158,7 +158,7 @@ ITEMS = (
          "copy memory, T = 100 / 200 / 400 / 500, loss of CE-LIF tuned as the others", "copy",
          tuple(f"CE-LIF tuned as the others, T = {steps}: loss" for steps in _COPY_HOURS),
          "curves that converge", tuple(copy_baseline(steps) / 10 for steps in _COPY_HOURS),
-         cost="0.5 core-hours", note=_ALIKE),
+         cost="0.5 core-hours", note=f"solved nowhere; {_ALIKE}"),
     Item("Figure 6", "the early steps' share of the gradient in copy memory, T = 400, CE-LIF / "
          "SoftALIF / LSTM", "gradients",
          tuple(f"{name}: share of the first half, after training"
