@@ -24,7 +24,7 @@ def _both(label: str) -> tuple[str, str]:
 RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
 """Models that the authors trained besides their own."""
 _MODELS = (
-    "Seq-MNIST with adversarial inputs beside the images, PS-MNIST with shifted images; both "
+    "Seq-MNIST with images and adversarial changes of them, PS-MNIST with shifted images; both "
     "with averaged weights; three earlier networks of Seq-MNIST and one of PS-MNIST had been "
     "measured on the test set"
 )
