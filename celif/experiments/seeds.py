@@ -115,10 +115,12 @@ def _figure(found: dict[str, dict[str, Trained]]) -> Figure:
         for name, one in runs.items():
             ours = name.startswith("seed")
             wrong = [100 * (1 - epoch["validation"]) for epoch in one.history]
-            label = (OURS if ours else PAPER) if name.endswith("-0") else None
+            label = (OURS if ours else PAPER) if wrong and name.endswith("-0") else None
             ax.plot(range(1, len(wrong) + 1), wrong, color=FLOAT if ours else FIXED, lw=1.2,
                     label=label)  # fmt: skip
         ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("{x:g}")
         ax.set_title(task_name, fontsize=SMALL + 1)
         ax.set_xlabel("epoch")
         legend(ax, loc="upper right")
