@@ -163,8 +163,7 @@ def recorded(folder: Path, recipe: Recipe, net: nn.Module) -> Trained | None:
     if not path.is_file():
         return None
     known = json.loads(path.read_text(encoding="utf-8"))
-    # A recipe may have options that the record does not know; those have their defaults.
-    if {**asdict(Recipe()), **known.pop("recipe")} != asdict(recipe):
+    if not _same(known.pop("recipe"), recipe):
         return None
     # Earlier records do not have the network's options, but all have its number of parameters.
     options, own = known.pop("network", None), checkpoint.plain_config(net)
@@ -179,7 +178,12 @@ def begun(folder: Path, recipe: Recipe) -> list[Epoch]:
     if not path.is_file():
         return []
     known = json.loads(path.read_text(encoding="utf-8"))
-    return known["history"] if {**asdict(Recipe()), **known["recipe"]} == asdict(recipe) else []
+    return known["history"] if _same(known["recipe"], recipe) else []
+
+
+def _same(known: dict[str, Any], recipe: Recipe) -> bool:
+    """Whether a recipe on disk is ``recipe``; options that it does not know have their defaults."""
+    return {**asdict(Recipe()), **known} == asdict(recipe)
 
 
 def _score(net: nn.Module, task: Task, folder: Path) -> float:
