@@ -21,9 +21,11 @@ from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Ou
 from celif.experiments.machinery.published_models import (
     LARGER,
     LARGER_RECURRENT,
+    LEFT_OUT,
     RECURRENT,
     RECURRENT_NOTE,
     RIVALS_NOTE,
+    SILENT_RECURRENT,
     TABLE,
     PublishedModel,
     TrainingBudget,
@@ -108,7 +110,10 @@ def _train(
         task = replace(task, train=_share(task.train, budget))
     hidden = model.hidden or (plan.preset.hidden if model.name == "CE-LIF" else plan.wide)
     celif, cells = plan.preset.network, plan.lstm
-    built = partial(make, model.name, task, hidden, recipe, model.recurrent, celif, cells)
+    built = partial(
+        make, model.name, task, hidden, recipe, model.recurrent, celif, cells,
+        silent_feedback=budget.silent_feedback,
+    )  # fmt: skip
     name = re.sub(r"\W+", "-", model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
     return sitting.train(folder, built, task, recipe, measured=not trial)
@@ -163,6 +168,8 @@ def run(settings: Settings) -> Outcome:
         rows += [stored(name, task) for name in STORED if name.startswith(task_name)]
         for model in models:
             what, paper = f"{model.label}, {task_name}", (model.seq, model.ps)[column]
+            if paper == LEFT_OUT:
+                continue
             if model.cited:
                 rows += filter(None, [_cited(model, task_name, paper)])
                 continue
@@ -177,7 +184,7 @@ def run(settings: Settings) -> Outcome:
     done = sum(one["finished"] for one in numbers.values())
     own = (
         f"; CE-LIF [64, 152, 152] {LARGER}; recurrent CE-LIF [64, 136, 136] {RECURRENT}, "
-        f"[64, 152, 152] {LARGER_RECURRENT}"
+        f"[64, 152, 152] {LARGER_RECURRENT}, and {SILENT_RECURRENT}"
     )
     own = "" if settings.quick else own
     budget = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -25,6 +25,7 @@ def make(
     celif: dict[str, Any] | None = None,
     lstm_width: int = 128,
     readout: str | None = None,
+    silent_feedback: bool = False,
 ) -> nn.Module:
     """A fresh model from the recipe's seed.
 
@@ -40,10 +41,16 @@ def make(
         Cells of an LSTM.
     readout
         How the outputs are read, if not as the task says.
+    silent_feedback
+        Start CE-LIF's recurrent weights at zero.
     """
     torch.manual_seed(recipe.seed)
     options: dict[str, Any] = {} if readout is None else {"readout": readout}
     if name == "CE-LIF":
-        return start(task, hidden, recipe, recurrent=recurrent, **(celif or {}), **options)
+        net = start(task, hidden, recipe, recurrent=recurrent, **(celif or {}), **options)
+        if silent_feedback:
+            for feedback in net.recurrent.values():
+                nn.init.zeros_(cast(nn.Linear, feedback).weight)
+        return net
     options |= {"width": lstm_width} if name == "LSTM" else {}
     return baselines.build(name, task, hidden, recurrent, **options)

@@ -8,6 +8,8 @@ from training.baselines import ARTIFICIAL
 
 DIVERGED = "did not converge"
 """What the paper prints as a dash for models that it ran without success."""
+LEFT_OUT = "left out"
+"""A task of a row that another row of the same model covers."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class TrainingBudget:
         Decay of a moving average of the weights, which is then what is validated and measured.
     adversarial
         Size of adversarial changes of the inputs; 0 for none.
+    silent_feedback
+        Whether recurrent weights start at zero, so that the network begins as a feedforward one.
     """
 
     rates: tuple[float, ...]
@@ -34,15 +38,17 @@ class TrainingBudget:
     batch: int
     average: float = 0.0
     adversarial: float = 0.0
+    silent_feedback: bool = False
 
     def __str__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.rates)
         chosen = f"the best of the rates {rates} by {self.trial:g} epochs of each"
         averaged = f", weights averaged with a decay of {self.average:g}" if self.average else ""
         moved = f", adversarial inputs of size {self.adversarial:g}" if self.adversarial else ""
+        silent = ", recurrent weights that start at zero" if self.silent_feedback else ""
         return (
             f"{self.epochs} epochs of batch {self.batch} at "
-            f"{chosen if len(self.rates) > 1 else f'a rate of {rates}'}{averaged}{moved}"
+            f"{chosen if len(self.rates) > 1 else f'a rate of {rates}'}{averaged}{moved}{silent}"
         )
 
 
@@ -55,8 +61,8 @@ class PublishedModel:
     name, recurrent
         The model, and whether its hidden layers feed back.
     seq, ps
-        The paper's test accuracy in percent on Seq-MNIST and PS-MNIST, :data:`DIVERGED`, or None
-        where the paper gives nothing.
+        The paper's test accuracy in percent on Seq-MNIST and PS-MNIST, :data:`DIVERGED`, None
+        where the paper gives nothing, or :data:`LEFT_OUT` where this row is not trained.
     hidden
         Widths, if they are not those of the plan.
     budget
@@ -79,7 +85,9 @@ class PublishedModel:
         if self.cited or self.name in ARTIFICIAL:
             return self.name
         widths = "" if self.hidden is None else f" {list(self.hidden)}"
-        return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}"
+        silent = self.budget is not None and self.budget.silent_feedback
+        start = ", feedback from zero" if silent else ""
+        return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}{start}"
 
 
 LARGER = TrainingBudget((3e-3,), 0, 32, 128, 0.999)
@@ -89,6 +97,11 @@ RECURRENT = TrainingBudget((2e-3,), 0, 12, 128)
 LARGER_RECURRENT = TrainingBudget((2e-3,), 0, 15, 64, 0.999, adversarial=0.05)
 """Recurrent CE-LIF of 181,378 parameters, with what served models/seq-mnist-152: averaged weights
 and adversarial inputs, which double the cost of a step."""
+SILENT_RECURRENT = TrainingBudget(
+    (2e-3,), 0, 22, 64, 0.999, adversarial=0.05, silent_feedback=True
+)
+"""The same with more epochs and recurrent weights that start at zero: after half an epoch of
+Seq-MNIST that gave 96.2 % on validation data, torch's random start 95.4 %."""
 RECURRENT_NOTE = (
     "Of recurrent CE-LIF's rate: half an epoch of Seq-MNIST with 158,386 parameters gave 94.06 % "
     "on validation data at 0.002 and 95.12 % at 0.005. The run at 0.005 was stopped after three "
@@ -108,6 +121,7 @@ TABLE: tuple[PublishedModel, ...] = (
     PublishedModel("CE-LIF", False, 98.84, 98.14, (64, 152, 152), budget=LARGER),
     PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), budget=RECURRENT),
     PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), budget=LARGER_RECURRENT),
+    PublishedModel("CE-LIF", True, 98.91, LEFT_OUT, (64, 152, 152), budget=SILENT_RECURRENT),
     PublishedModel("LIF", False, 63.45, DIVERGED),
     PublishedModel("LIF", True, 84.14, 55.13),
     PublishedModel("LTMD", False, 68.56, DIVERGED),
