@@ -25,8 +25,8 @@ from celif.experiments.machinery.published_models import (
     RECURRENT,
     RECURRENT_NOTE,
     RIVALS_NOTE,
-    SILENT_RECURRENT,
     TABLE,
+    TAKEN_OVER,
     PublishedModel,
     TrainingBudget,
 )
@@ -112,7 +112,7 @@ def _train(
     celif, cells = plan.preset.network, plan.lstm
     built = partial(
         make, model.name, task, hidden, recipe, model.recurrent, celif, cells,
-        silent_feedback=budget.silent_feedback,
+        start_from=MODELS / f"{budget.start_from}.safetensors" if budget.start_from else None,
     )  # fmt: skip
     name = re.sub(r"\W+", "-", model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
@@ -184,7 +184,7 @@ def run(settings: Settings) -> Outcome:
     done = sum(one["finished"] for one in numbers.values())
     own = (
         f"; CE-LIF [64, 152, 152] {LARGER}; recurrent CE-LIF [64, 136, 136] {RECURRENT}, "
-        f"[64, 152, 152] {LARGER_RECURRENT}, and {SILENT_RECURRENT}"
+        f"[64, 152, 152] {LARGER_RECURRENT}, and {TAKEN_OVER}"
     )
     own = "" if settings.quick else own
     budget = (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from celif.views.pictures import FIXED, FLOAT, GREY
-from training import baselines
+from training import baselines, checkpoint
+from training.network.network import Network
 from training.tasks import Task
 from training.trainer.loop import start
 from training.trainer.recipe import Recipe
@@ -25,7 +27,7 @@ def make(
     celif: dict[str, Any] | None = None,
     lstm_width: int = 128,
     readout: str | None = None,
-    silent_feedback: bool = False,
+    start_from: Path | None = None,
 ) -> nn.Module:
     """A fresh model from the recipe's seed.
 
@@ -41,16 +43,26 @@ def make(
         Cells of an LSTM.
     readout
         How the outputs are read, if not as the task says.
-    silent_feedback
-        Start CE-LIF's recurrent weights at zero.
+    start_from
+        Checkpoint of a feedforward CE-LIF network of the same widths to start from. Recurrent
+        weights then start at zero, so that the network begins by computing what that one does.
     """
     torch.manual_seed(recipe.seed)
     options: dict[str, Any] = {} if readout is None else {"readout": readout}
     if name == "CE-LIF":
         net = start(task, hidden, recipe, recurrent=recurrent, **(celif or {}), **options)
-        if silent_feedback:
-            for feedback in net.recurrent.values():
-                nn.init.zeros_(cast(nn.Linear, feedback).weight)
+        if start_from is not None:
+            _take_over(net, start_from)
         return net
     options |= {"width": lstm_width} if name == "LSTM" else {}
     return baselines.build(name, task, hidden, recurrent, **options)
+
+
+def _take_over(net: Network, start_from: Path) -> None:
+    """Give a recurrent network the weights of a feedforward one, and feedback of zero."""
+    nothing = {
+        name: torch.zeros_like(value)
+        for name, value in net.state_dict().items()
+        if name.startswith("recurrent.")
+    }
+    net.load_state_dict({**checkpoint.load(start_from).state_dict(), **nothing})

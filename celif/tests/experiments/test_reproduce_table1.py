@@ -16,7 +16,7 @@ from celif.experiments.machinery.budget import Portion, one_thread, spend
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
-from training import tasks
+from training import checkpoint, tasks
 from training.support import compiled
 from training.trainer.loop import start
 from training.trainer.progress import Progress
@@ -95,7 +95,20 @@ def test_recurrent_celif_rows_have_the_papers_parameters() -> None:
     task = tasks.Task("seq-mnist", few, few, few, classes=10)
     rows = [model for model in table1.TABLE if model.name == "CE-LIF" and model.recurrent]
     nets = [make("CE-LIF", task, model.hidden or (), Recipe(), True) for model in rows]
-    assert [net.num_parameters for net in nets] == [158_386, 181_378]
+    assert [net.num_parameters for net in nets] == [158_386, 181_378, 181_378]
+
+
+def test_a_recurrent_network_begins_as_the_feedforward_one_that_it_is_given(tmp_path: Path) -> None:
+    task, recipe, hidden = tasks.load("digits"), Recipe(), (12, 12)
+    feedforward = start(task, hidden, recipe).eval()
+    checkpoint.save(tmp_path / "net.safetensors", feedforward)
+    given = ("CE-LIF", task, hidden, replace(recipe, seed=1), True)
+    begun = make(*given, start_from=tmp_path / "net.safetensors").eval()
+    fresh = make(*given).eval()
+    x = task.test.x[:50]
+    assert feedforward(x).std(0).max() > 0  # it fires
+    assert torch.equal(begun(x), feedforward(x))
+    assert not torch.equal(fresh(x), feedforward(x))
 
 
 def test_networks_of_the_repository_are_measured_or_said_to_be_missing(
