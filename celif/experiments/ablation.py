@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
@@ -103,7 +105,7 @@ def _outcome(
     ]  # fmt: skip
     rows.append(
         Row("Spearman's rank correlation of the means with the paper's",
-            _rank_correlation(means, column))
+            rank_correlation(means, column))
     )  # fmt: skip
     if seeds > 1:
         best = np.argmax(np.stack(list(scores.values())), 0)
@@ -143,42 +145,52 @@ def _outcome(
         notes.append("The paper's column is of Seq-MNIST, for the order.")
     if seeds > 1:
         notes.append("± is the standard deviation over the seeds (n − 1).")
-    figure = _figure(runs, means, task.name)
+    figure = _figure(runs, task.name)
     return Outcome(rows, claims, budget, figure, numbers, notes)
 
 
-def _rank_correlation(means: dict[str, float], column: int = 0) -> float:
-    """Return Spearman's correlation of our means and the paper's, which have no ties."""
+def rank_correlation(means: dict[str, float], column: int = 0) -> float:
+    """Spearman's correlation of our means and the paper's, which have no ties."""
     both = [list(means.values()), [PAPER[name][column] for name in means]]
     ranks = [np.argsort(np.argsort(values)) for values in both]
     return float(np.corrcoef(np.stack(ranks))[0, 1])
 
 
-def _figure(runs: dict[str, list[Trained]], means: dict[str, float], task_name: str) -> Figure:
-    column = int(task_name == "ps-mnist")
+def _figure(runs: dict[str, list[Trained]], task_name: str) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.6), layout="constrained")
+    draw(left, right, runs, task_name)
+    return figure
+
+
+def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str) -> None:
+    """Draw final accuracies next to the paper's, and curves; contexts not run have neither."""
+    column = int(task_name == "ps-mnist")
+    runs = {name: [r for r in each if r.finished] for name, each in runs.items()}
     place = np.arange(len(runs))
     left.bar(place - 0.2, [PAPER[name][column] for name in runs], 0.4, color=GREY,
              label=f"paper, {('Seq', 'PS')[column]}-MNIST")  # fmt: skip
-    bars = left.bar(place + 0.2, [means[name] for name in runs], 0.4, color=FLOAT,
-                    label=f"ours, {task_name}")  # fmt: skip
+    scores = [[r.percent or 0 for r in each] for each in runs.values()]
+    means = [float(np.mean(each)) if each else 0.0 for each in scores]
+    bars = left.bar(place + 0.2, means, 0.4, color=FLOAT, label=f"ours, {task_name}")
     left.bar_label(bars, fmt="%.0f", fontsize=SMALL, label_type="center", color="white")
-    for i, each in enumerate(runs.values()):
-        left.plot([i + 0.2] * len(each), [r.percent or 0 for r in each], "k.", ms=3)
+    for i, each in enumerate(scores):
+        left.plot([i + 0.2] * len(each), each, "k.", ms=3)
     left.set_xticks(place, [SYMBOLS[name] for name in runs])
     left.set(ylabel="test accuracy, %", ylim=(0, 118))
     legend(left, loc="upper left", ncols=2)
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(runs)))
-    for (name, each), colour in zip(runs.items(), colours, strict=True):
-        curves = np.array([[100 * epoch["validation"] for epoch in r.history] for r in each])
+    for (name, trained), colour in zip(runs.items(), colours, strict=True):
+        if not trained:
+            continue
+        curves = np.array([[100 * epoch["validation"] for epoch in r.history] for r in trained])
         epochs, mean, spread = np.arange(1, curves.shape[1] + 1), curves.mean(0), curves.std(0)
         right.plot(epochs, mean, color=colour, label=SYMBOLS[name])
         right.fill_between(epochs, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
     right.set(xlabel="epoch", ylabel="validation accuracy, %", ylim=(0, 130))
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.set_yticks(range(0, 101, 20))
     legend(right, loc="upper center", ncols=3)  # above the curves
     plain((left, right), "y")
-    return figure
 
 
 EXPERIMENT = Experiment(

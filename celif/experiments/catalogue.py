@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celif.experiments import (
     ablation,
+    contexts,
     energy,
     equal_time,
     evolution,
@@ -25,6 +26,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         equal_time.EXPERIMENT,
         ablation.EXPERIMENT,
         *ablation.MNIST_EXPERIMENTS,
+        contexts.EXPERIMENT,
         long_memory.ADDING_EXPERIMENT,
         long_memory.COPY_EXPERIMENT,
         gradients.EXPERIMENT,

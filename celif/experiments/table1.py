@@ -34,7 +34,7 @@ from celif.experiments.machinery.results_summary import NEAR
 from celif.experiments.machinery.runs import Trained
 from celif.experiments.table1_figure import draw
 from training import checkpoint, tasks
-from training.tasks import Source, Split, Task
+from training.tasks import Task
 from training.trainer import presets
 from training.trainer.evaluation import evaluate
 from training.trainer.presets import Preset
@@ -107,7 +107,7 @@ def _train(
         adversarial=budget.adversarial,
     )  # fmt: skip
     if trial and budget.trial < 1:
-        task = replace(task, train=_share(task.train, budget))
+        task = replace(task, train=Portion.of(task.train, budget.trial, budget.batch))
     hidden = model.hidden or (plan.preset.hidden if model.name == "CE-LIF" else plan.wide)
     celif, cells = plan.preset.network, plan.lstm
     built = partial(
@@ -117,12 +117,6 @@ def _train(
     name = re.sub(r"\W+", "-", model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
     return sitting.train(folder, built, task, recipe, measured=not trial)
-
-
-def _share(source: Source, budget: TrainingBudget) -> Portion:
-    """The first batches of the training data that make up a trial of less than an epoch."""
-    assert isinstance(source, Split)
-    return Portion(source, round(budget.trial * len(source) / budget.batch), budget.batch)
 
 
 def stored(name: str, task: Task) -> Row:

@@ -21,7 +21,7 @@ from torch import nn
 from celif.experiments.machinery.runs import Trained, train
 from training.support import avx512, compiled
 from training.support.atomic import atomic_file
-from training.tasks import Split, Task
+from training.tasks import Source, Split, Task
 from training.tasks.task import WHOLE, Batch
 from training.trainer.recipe import Recipe
 
@@ -33,6 +33,12 @@ class Portion:
     split: Split
     steps: int
     batch: int
+
+    @classmethod
+    def of(cls, source: Source, epochs: float, batch: int) -> Portion:
+        """The first batches of a split, as many as ``epochs`` of it have."""
+        assert isinstance(source, Split)
+        return cls(source, round(epochs * len(source) / batch), batch)
 
     @property
     def x(self) -> torch.Tensor:

@@ -29,9 +29,9 @@ def test_v_times_te_beats_s_at_equal_budget_and_the_run_resumes(tmp_path: Path) 
 def test_ranks_are_compared_with_the_papers() -> None:
     order = sorted(ablation.PAPER, key=lambda name: ablation.PAPER[name][0])
     means = {name: float(place) for place, name in enumerate(order)}
-    assert ablation._rank_correlation(means) == pytest.approx(1)
+    assert ablation.rank_correlation(means) == pytest.approx(1)
     swapped = {**means, order[0]: means[order[1]], order[1]: means[order[0]]}
-    assert ablation._rank_correlation(swapped) == pytest.approx(1 - 6 * 2 / (6 * 35))
+    assert ablation.rank_correlation(swapped) == pytest.approx(1 - 6 * 2 / (6 * 35))
 
 
 def test_states_of_other_contexts_are_refused_and_not_those_of_v_times_te() -> None:
