@@ -56,6 +56,7 @@ class Trial:
         return f"{self.rate:g}-te-{self.te_lr:g}-width-{self.width:g}-sweep"
 
 
+CONTEXTS = tuple(PAPER)
 TRIALS = tuple(Trial(rate, *style) for rate, style in product(RATES, STYLES))
 
 
@@ -121,7 +122,7 @@ def run(settings: Settings) -> Outcome:
     tried: dict[str, dict[Trial, Trained]] = {}
     for name in plan.names:
         task = tasks.load(name, settings.data)
-        for context in PAPER:
+        for context in CONTEXTS:
             if context not in tried:
                 tried[context] = try_all(context, task, plan, sitting)
             complete = len(tried[context]) == len(TRIALS)

@@ -1,0 +1,89 @@
+"""``contexts``: every contextual embedding has the same trials, and is trained by its best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from matplotlib import pyplot as plt
+
+from celif.experiments import contexts
+from celif.experiments.ablation import PAPER
+from celif.experiments.contexts import TRIALS
+from celif.experiments.machinery.experiment import Settings
+from celif.experiments.machinery.runs import Trained
+from training.trainer.presets import Preset
+from training.trainer.recipe import Recipe
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two contexts, a few steps of each."""
+    plan = contexts.Plan(("digits",), Preset("digits", (16,), Recipe(epochs=3, batch=32)), 2)
+    monkeypatch.setattr(contexts, "SHORT", plan)
+    monkeypatch.setattr(contexts, "CONTEXTS", ("te", "v*te"))
+
+
+def _runs(out: Path) -> dict[str, dict]:
+    return {path.parent.name: json.loads(path.read_text()) for path in out.glob("*/run.json")}
+
+
+@pytest.mark.usefixtures("short")
+def test_every_context_has_the_same_trials_and_is_trained_by_its_best(tmp_path: Path) -> None:
+    outcome = contexts.run(Settings(tmp_path, quick=True))
+    runs = _runs(tmp_path)
+    assert len(runs) == 2 * (len(TRIALS) + 1)
+    for context in ("te", "vxte"):
+        own = {name for name in runs if name.startswith(f"digits-{context}-")}
+        assert own == {f"digits-{context}-{trial.folder}" for trial in TRIALS}
+    for context, row in zip(("te", "vxte"), outcome.rows, strict=True):
+        final = runs[f"digits-{context}"]
+        trials = {trial: runs[f"digits-{context}-{trial.folder}"] for trial in TRIALS}
+        validation = {t: run["history"][0]["validation"] for t, run in trials.items()}
+        (best,) = (trial for trial in TRIALS if row.note == str(trial))
+        assert validation[best] == max(validation.values())
+        assert (final["recipe"]["lr"], final["recipe"]["te_lr"]) == (best.rate, best.te_lr)
+        assert final["network"]["width"] == best.width
+        assert row.ours == 100 * final["score"]
+        assert sum(final["history"][-1]["rates"]) > 0
+        assert all(trial["score"] is None for trial in trials.values())  # not on test data
+    assert outcome.claims == []  # of two contexts nothing of the paper's six is claimed
+    again = contexts.run(Settings(tmp_path, quick=True, minutes=0.0))
+    assert again.rows == outcome.rows
+
+
+@pytest.mark.usefixtures("short")
+def test_a_context_without_all_of_its_trials_is_not_begun(tmp_path: Path) -> None:
+    only = (f"vxte-{TRIALS[0].folder}", "digits-te")
+    outcome = contexts.run(Settings(tmp_path, quick=True, only=only))
+    te, product = outcome.rows
+    assert te.ours is not None
+    assert (product.ours, product.note) == (None, "not run")
+    assert "digits-vxte" not in _runs(tmp_path)
+
+
+def test_of_trials_that_validate_alike_the_one_with_the_lower_loss_is_best() -> None:
+    epoch = {"validation": 0.1, "seconds": 1.0}
+    tried = {
+        trial: Trained("", [{**epoch, "loss": loss}], None, 1)
+        for trial, loss in zip(TRIALS, (2.3, 2.1, 2.2, 2.3), strict=True)
+    }
+    assert contexts.best(tried) == TRIALS[1]
+    better = Trained("", [{**epoch, "validation": 0.2, "loss": 3.0}], None, 1)
+    assert contexts.best({**tried, TRIALS[2]: better}) == TRIALS[2]
+
+
+def test_claims_are_those_of_the_papers_order() -> None:
+    order = {name: score for name, (score, _) in PAPER.items()}
+    assert all(claim.holds for claim in contexts._claims(order, "seq-mnist"))
+    worse = {**order, "te": order["s"] - 1}
+    assert [claim.holds for claim in contexts._claims(worse, "seq-mnist")] == [False, True, True]
+    worse = {**order, "s*te": order["te"] - 1}
+    assert [claim.holds for claim in contexts._claims(worse, "seq-mnist")] == [True, False, True]
