@@ -82,7 +82,7 @@ class Sitting:
             return train(name, net, task, recipe, self.out, measured, self.report)
         if known is not None and not (folder / METRICS).is_file():
             return known
-        history = begun(folder, recipe)
+        history = begun(folder, recipe, net)
         if not history:
             return Trained(name, [], None, parameters(net), finished=False)
         finished, spent = len(history) >= recipe.epochs, tuple(Stopwatch(folder).seconds)

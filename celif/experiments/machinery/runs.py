@@ -25,7 +25,7 @@ from training.trainer.evaluation import evaluate
 from training.trainer.loop import Trainer
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
-from training.trainer.run_folder import METRICS, Epoch
+from training.trainer.run_folder import CONFIG, METRICS, Epoch
 
 Net = TypeVar("Net", bound=nn.Module)
 SCORE, RUN = "score.json", "run.json"
@@ -166,24 +166,30 @@ def recorded(folder: Path, recipe: Recipe, net: nn.Module) -> Trained | None:
     if not _same(known.pop("recipe"), recipe):
         return None
     # Earlier records do not have the network's options, but all have its number of parameters.
-    options, own = known.pop("network", None), checkpoint.plain_config(net)
-    if known["parameters"] != parameters(net) or options not in (None, json.loads(json.dumps(own))):
+    if known["parameters"] != parameters(net) or not _of_network(known.pop("network", None), net):
         return None
     return Trained(**{**known, "spent": tuple(known["spent"])})
 
 
-def begun(folder: Path, recipe: Recipe) -> list[Epoch]:
-    """Return the epochs of the run in ``folder`` so far, none if it has another recipe."""
-    path = folder / METRICS
+def begun(folder: Path, recipe: Recipe, net: nn.Module) -> list[Epoch]:
+    """Return the epochs of the run in ``folder`` so far, none if it trains something else."""
+    path, config = folder / METRICS, folder / CONFIG
     if not path.is_file():
         return []
     known = json.loads(path.read_text(encoding="utf-8"))
-    return known["history"] if _same(known["recipe"], recipe) else []
+    about = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    same = _same(known["recipe"], recipe) and _of_network(about.get("network"), net)
+    return known["history"] if same else []
 
 
 def _same(known: dict[str, Any], recipe: Recipe) -> bool:
     """Whether a recipe on disk is ``recipe``; options that it does not know have their defaults."""
     return {**asdict(Recipe()), **known} == asdict(recipe)
+
+
+def _of_network(options: dict[str, Any] | None, net: nn.Module) -> bool:
+    """Whether options on disk, None if they were not kept, are those of ``net``."""
+    return options in (None, json.loads(json.dumps(checkpoint.plain_config(net))))
 
 
 def _score(net: nn.Module, task: Task, folder: Path) -> float:

@@ -14,7 +14,7 @@ from celif.experiments import catalogue
 from celif.experiments.machinery import record
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.runs import recorded, train
+from celif.experiments.machinery.runs import RUN, recorded, train
 from celif.tests.run_command import answer
 from training import Network, tasks
 from training.support import machine
@@ -137,3 +137,8 @@ def test_a_run_of_another_network_is_not_taken(
     again = train("run", net(beta=0.98), task, RECIPE, tmp_path, measured=False)
     assert again.commit != "later"  # it was loaded, not trained
     assert recorded(tmp_path / "run", RECIPE, torch.nn.Linear(3, 3)) is None
+    # Neither is one that was stopped, whose record is not there yet.
+    (tmp_path / "run" / RUN).unlink()
+    late = Sitting(tmp_path, only=("other",))
+    assert len(late.train("run", lambda: net(beta=0.98), task, RECIPE).history) == 1
+    assert late.train("run", lambda: net(beta=0.99), task, RECIPE).history == []
