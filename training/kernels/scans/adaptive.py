@@ -12,6 +12,9 @@ Backward, with G = ∂L/∂·, CE_s = γ + TE·c_ste and CE_v = c_v + TE·c_vte:
     Gα = Σ GV[t+1]·V[t]·(1 − S[t])          Gγ = Σ GΘ[t+1]·S[t]
     Gβ = Σ GΘ[t+1]·(Θ[t] − Θ0)              GΘ0 = (1 − β)·Σ GΘ[t+1] + GΘ[1]
 
+GV is taken to be zero once it has faded below 1e-30
+(:data:`training.kernels.scans.celif.NOTHING`).
+
 Arrays are (group, time, sample, neuron) as in :mod:`training.kernels.scans.celif`; the state of a
 tile, (group, sample, neuron), is the caller's, so that a recurrent layer can go back by one step at
 a time. Arguments that a layer does not need are None, and numba compiles a kernel without
@@ -25,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from training.dynamics import Params, State, advance
-from training.kernels.scans.celif import BOXED, SPIKED, spike
+from training.kernels.scans.celif import BOXED, NOTHING, SPIKED, spike
 from training.kernels.scans.row_sums import feed_back
 from training.support import compiled
 
@@ -135,6 +138,7 @@ def backward(  # type: ignore[no-untyped-def]
                     grad_s = grad[g, t, i, n] - through * now + back * by_s
                     boxed = grad_s if flag & BOXED else zero
                     new_v = boxed + (zero if flag & SPIKED else through) + back * by_v
+                    new_v = zero if abs(new_v) < NOTHING else new_v
                     grad_v[g, i, n], grad_theta[g, i, n] = new_v, beta * back - boxed
                     grad[g, t, i, n] = new_v
                     grad_bias[g, n] += new_v

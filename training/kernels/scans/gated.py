@@ -14,7 +14,8 @@ are given per neuron. Backward, with G = ∂L/∂·::
     GΘ[t] = −GS[t]·g'[t] + GΘ[t+1]·β − r·S[t-1]·GV[t]
     GI[t] = k[t]·GV[t]
 
-GV is taken to be zero once it has faded below 1e-30 (:data:`NOTHING`).
+GV is taken to be zero once it has faded below 1e-30
+(:data:`training.kernels.scans.celif.NOTHING`).
 
 The layout of arrays, the state and None as an argument are as in
 :mod:`training.kernels.scans.adaptive`.
@@ -28,16 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from training.dynamics import State
-from training.kernels.scans.celif import BOXED, SPIKED, spike
+from training.kernels.scans.celif import BOXED, NOTHING, SPIKED, spike
 from training.kernels.scans.row_sums import feed_back
 from training.support import compiled
 
 _prange = compiled.parallel_range()
-
-NOTHING = np.float32(1e-30)
-"""Below this GV becomes zero. Without spikes it fades by a factor at every step, and in float32 it
-would soon arrive at numbers below 1e-38, which processors handle so slowly that GLIF's scan took a
-third longer."""
 
 
 class Gates(NamedTuple):

@@ -52,6 +52,30 @@ def test_kernel_equals_reference_in_spikes_and_every_gradient(name: str, recurre
         assert wanted.abs().sum() > 0 or key == "te"
 
 
+@pytest.mark.parametrize("last", [1.0, float("nan")])
+@pytest.mark.parametrize("name", ["s", "te", "s*te"])
+def test_gradients_that_have_faded_away_are_zero_and_others_stay(name: str, last: float) -> None:
+    current = torch.full((1, 1, 300), -5.0)  # far from the threshold, so that nothing is added
+    current[..., -2] = 5.35  # up to 0.35, above Θ = 0.3, at the last step but one
+    current.requires_grad_()
+    te = torch.zeros(1, 300)
+    neuron, context = adaptive.neurons_in(name, te, 0.5, 0.99, 0.3)
+    spikes = adaptive.fused(current, te, neuron, context, 0.2)
+    assert spikes.flatten().nonzero().flatten().tolist() == [298]
+    factors = torch.zeros(300)
+    factors[-2] = last
+    (grad,) = torch.autograd.grad((spikes * factors).sum(), current)
+    steps = grad.flatten()[:299].flip(0)
+    if last != last:
+        assert steps.isnan().all()
+        return
+    sizes = 0.5 ** torch.arange(299, dtype=torch.float64)
+    kept = sizes >= 1e-30
+    assert kept.sum() == 100
+    assert torch.equal(steps[kept].double(), sizes[kept])
+    assert not steps[~kept].any()
+
+
 def test_v_times_te_is_celif() -> None:
     tensors = layer(recurrent=False)
     neuron, context = adaptive.neurons_in("v*te", tensors["te"], 0.5, 0.99, 0.3)
