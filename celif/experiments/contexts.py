@@ -9,7 +9,7 @@ neurons to learn at all. Here every context has the same short trials on Seq-MNI
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -22,7 +22,7 @@ from torch import nn
 from celif.experiments.ablation import PAPER, SYMBOLS, draw, rank_correlation
 from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.compared_models import make
-from celif.experiments.machinery.deadline import Sitting
+from celif.experiments.machinery.deadline import Sitting, steps_an_epoch
 from celif.experiments.machinery.drawing import WIDTH
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import Trained
@@ -57,6 +57,10 @@ class Trial:
 
 
 CONTEXTS = tuple(PAPER)
+ALIKE = 0.01
+"""Difference in accuracy below which trials are said to be alike."""
+MANY = 0.01
+"""Share of the steps of a run that may be left out without a word."""
 TRIALS = tuple(Trial(rate, *style) for rate, style in product(RATES, STYLES))
 
 
@@ -110,9 +114,11 @@ def try_all(context: str, task: Task, plan: Plan, sitting: Sitting) -> dict[Tria
 
 def best(tried: dict[Trial, Trained]) -> Trial:
     """The trial with the best validation; of equal ones, the one with the lowest loss."""
-    return max(
-        tried, key=lambda trial: (tried[trial].validation, -tried[trial].history[-1]["loss"])
-    )
+    return max(tried, key=lambda each: _worth(tried[each]))
+
+
+def _worth(trial: Trained) -> tuple[float, float]:
+    return trial.validation, -trial.history[-1]["loss"]
 
 
 def run(settings: Settings) -> Outcome:
@@ -120,8 +126,10 @@ def run(settings: Settings) -> Outcome:
     plan, sitting = SHORT if settings.quick else FULL, Sitting.of(settings)
     found: dict[str, dict[str, Trained]] = {}
     tried: dict[str, dict[Trial, Trained]] = {}
+    steps: dict[str, int] = {}
     for name in plan.names:
         task = tasks.load(name, settings.data)
+        steps[name] = steps_an_epoch(task, plan.preset.recipe)
         for context in CONTEXTS:
             if context not in tried:
                 tried[context] = try_all(context, task, plan, sitting)
@@ -133,11 +141,14 @@ def run(settings: Settings) -> Outcome:
                 f"{name}-{_short_name(context)}",
                 _network(context, task, plan, trial), task, _recipe(plan, trial), measured=True,
             )  # fmt: skip
-    return _outcome(found, tried, plan)
+    return _outcome(found, tried, steps, plan)
 
 
 def _outcome(
-    found: dict[str, dict[str, Trained]], tried: dict[str, dict[Trial, Trained]], plan: Plan
+    found: dict[str, dict[str, Trained]],
+    tried: dict[str, dict[Trial, Trained]],
+    steps: dict[str, int],
+    plan: Plan,
 ) -> Outcome:
     rows, claims = [], []
     numbers: dict[str, Any] = {}
@@ -169,6 +180,7 @@ def _outcome(
         "not read TE, which is most of the parameters: they are smaller networks, and their trials "
         "differ in rate and surrogate only. Dropout and biases that start at zero are those of "
         "V⊙TE.",
+        *_skipped(found, steps),
     ]
     sentences = [
         _sentence(context, each, plan)
@@ -190,13 +202,28 @@ def _claims(scores: dict[str, float], task_name: str) -> list[Claim]:
     ]  # fmt: skip
 
 
+def _skipped(found: dict[str, dict[str, Trained]], steps: dict[str, int]) -> Iterator[str]:
+    """Say which runs left out many of the ``steps`` of an epoch."""
+    for task_name, runs in found.items():
+        for context, one in runs.items():
+            left_out = sum(epoch["skipped"] for epoch in one.history)
+            planned = steps[task_name] * len(one.history)
+            if left_out > MANY * planned:
+                yield (
+                    f"{SYMBOLS[context]} on {task_name} left out {left_out:,} of its {planned:,} "
+                    "steps, because their gradients were not finite."
+                )
+
+
 def _sentence(context: str, tried: dict[Trial, Trained], plan: Plan) -> str:
     """Say what was tried for a context, best first."""
-    ordered: Iterable[Trial] = sorted(tried, key=lambda each: -tried[each].validation)
+    ordered = sorted(tried, key=lambda each: _worth(tried[each]), reverse=True)
+    alike = tried[ordered[0]].validation < tried[ordered[-1]].validation + ALIKE
+    said = " They hardly differ; the lowest of their losses decided." if alike else ""
     shown = "; ".join(f"{each}: {100 * tried[each].validation:.1f}" for each in ordered)
     return (
         f"{SYMBOLS[context]}, validation in percent after {plan.share:g} epochs of "
-        f"{plan.names[0]}: {shown}."
+        f"{plan.names[0]}: {shown}.{said}"
     )
 
 

@@ -80,6 +80,16 @@ def test_of_trials_that_validate_alike_the_one_with_the_lower_loss_is_best() -> 
     assert contexts.best({**tried, TRIALS[2]: better}) == TRIALS[2]
 
 
+def test_steps_that_were_left_out_are_told() -> None:
+    epoch = {"validation": 0.1, "seconds": 1.0, "loss": 2.3}
+    runs = {
+        context: Trained("", [{**epoch, "skipped": count}] * 2, 0.1, 1)
+        for context, count in (("s", 300), ("te", 1))
+    }
+    (note,) = contexts._skipped({"seq-mnist": runs}, {"seq-mnist": 860})
+    assert note.startswith("S on seq-mnist left out 600 of its 1,720 steps")
+
+
 def test_claims_are_those_of_the_papers_order() -> None:
     order = {name: score for name, (score, _) in PAPER.items()}
     assert all(claim.holds for claim in contexts._claims(order, "seq-mnist"))
