@@ -58,7 +58,8 @@ class Trial:
 
 CONTEXTS = tuple(PAPER)
 ALIKE = 0.01
-"""Difference in accuracy below which trials are said to be alike."""
+"""Difference in accuracy below which trials are alike: of those the lowest rate is taken, which is
+the least likely to diverge in a longer run."""
 MANY = 0.01
 """Share of the steps of a run that may be left out without a word."""
 TRIALS = tuple(Trial(rate, *style) for rate, style in product(RATES, STYLES))
@@ -113,12 +114,10 @@ def try_all(context: str, task: Task, plan: Plan, sitting: Sitting) -> dict[Tria
 
 
 def best(tried: dict[Trial, Trained]) -> Trial:
-    """The trial with the best validation; of equal ones, the one with the lowest loss."""
-    return max(tried, key=lambda each: _worth(tried[each]))
-
-
-def _worth(trial: Trained) -> tuple[float, float]:
-    return trial.validation, -trial.history[-1]["loss"]
+    """The trial with the best validation; of those within :data:`ALIKE` of it, the lowest rate."""
+    highest = max(one.validation for one in tried.values())
+    near = [trial for trial, one in tried.items() if one.validation > highest - ALIKE]
+    return min(near, key=lambda trial: (trial.rate, -tried[trial].validation, TRIALS.index(trial)))
 
 
 def run(settings: Settings) -> Outcome:
@@ -217,9 +216,9 @@ def _skipped(found: dict[str, dict[str, Trained]], steps: dict[str, int]) -> Ite
 
 def _sentence(context: str, tried: dict[Trial, Trained], plan: Plan) -> str:
     """Say what was tried for a context, best first."""
-    ordered = sorted(tried, key=lambda each: _worth(tried[each]), reverse=True)
+    ordered = sorted(tried, key=lambda each: -tried[each].validation)
     alike = tried[ordered[0]].validation < tried[ordered[-1]].validation + ALIKE
-    said = " They hardly differ; the lowest of their losses decided." if alike else ""
+    said = " They hardly differ, so that the choice is by chance." if alike else ""
     shown = "; ".join(f"{each}: {100 * tried[each].validation:.1f}" for each in ordered)
     return (
         f"{SYMBOLS[context]}, validation in percent after {plan.share:g} epochs of "
