@@ -9,13 +9,14 @@ so have the models that the paper cites, which are not trained.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from celif.experiments.machinery.budget import Portion
-from celif.experiments.machinery.compared_models import make
+from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import MODELS, Claim, Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.published_models import (
@@ -110,13 +111,20 @@ def _train(
         task = replace(task, train=Portion.of(task.train, budget.trial, budget.batch))
     hidden = model.hidden or (plan.preset.hidden if model.name == "CE-LIF" else plan.wide)
     celif, cells = plan.preset.network, plan.lstm
+    origin = MODELS / f"{budget.start_from}.safetensors" if budget.start_from else None
     built = partial(
         make, model.name, task, hidden, recipe, model.recurrent, celif, cells,
-        start_from=MODELS / f"{budget.start_from}.safetensors" if budget.start_from else None,
+        start_from=origin,
     )  # fmt: skip
     name = re.sub(r"\W+", "-", model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
-    return sitting.train(folder, built, task, recipe, measured=not trial)
+    if origin is None:
+        return sitting.train(folder, built, task, recipe, measured=not trial)
+    if not origin.is_file():
+        return Trained(folder, [], None, 0, finished=False)
+    # From other weights it is another run.
+    folder += f"-{hashlib.sha256(origin.read_bytes()).hexdigest()[:8]}"
+    return sitting.train(folder, built, task, recipe, measured=True, control=silence_feedback)
 
 
 def stored(name: str, task: Task) -> Row:
@@ -138,6 +146,8 @@ def _row(what: str, one: Trained, rate: float, paper: float | str | None, compar
         note += f"{100 * one.validation:.1f} %"
     elif one.percent is None or one.percent <= LEARNT:
         note += ", at chance"
+    if one.control is not None:
+        note += f", {100 * one.control:.2f} % without its feedback"
     given, says = (None, paper) if isinstance(paper, str) else (paper, "")
     return Row(what, one.percent, given, "%", note, comparable, paper_says=says)
 

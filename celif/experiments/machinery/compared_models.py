@@ -58,11 +58,18 @@ def make(
     return baselines.build(name, task, hidden, recurrent, **options)
 
 
+@torch.no_grad()
 def _take_over(net: Network, start_from: Path) -> None:
     """Give a recurrent network the weights of a feedforward one, and feedback of zero."""
-    nothing = {
-        name: torch.zeros_like(value)
-        for name, value in net.state_dict().items()
-        if name.startswith("recurrent.")
-    }
-    net.load_state_dict({**checkpoint.load(start_from).state_dict(), **nothing})
+    for parameter in net.recurrent.parameters():
+        parameter.zero_()
+    net.load_state_dict({**net.state_dict(), **checkpoint.load(start_from).state_dict()})
+
+
+@torch.no_grad()
+def silence_feedback(net: nn.Module) -> None:
+    """Set the recurrent weights of a CE-LIF network to zero; what they add as biases stays."""
+    assert isinstance(net, Network)
+    for feedback in net.recurrent.values():
+        assert isinstance(feedback, nn.Linear)
+        feedback.weight.zero_()

@@ -72,14 +72,15 @@ class Sitting:
         task: Task,
         recipe: Recipe,
         measured: bool = False,
+        control: Callable[[nn.Module], object] | None = None,
     ) -> Trained:
         """Train a model in the folder ``name`` while there is time, or return what is known."""
         net, folder = make(), self.out / name
         known = recorded(folder, recipe, net)
-        if known is not None and known.finished:
+        if known is not None and known.finished and (control is None or known.control is not None):
             return known
         if not self.over and (not self.only or any(part in name for part in self.only)):
-            return train(name, net, task, recipe, self.out, measured, self.report)
+            return train(name, net, task, recipe, self.out, measured, self.report, control=control)
         if known is not None and not (folder / METRICS).is_file():
             return known
         history = begun(folder, recipe, net)

@@ -41,7 +41,8 @@ class Trained:
 
     ``score`` is None if the loss overflowed, which ends a run, if time ran out
     (``finished`` is False then), or if it was not asked for. ``spent`` are processor seconds by
-    epoch, without validation. ``commit`` is that of the code that trained it.
+    epoch, without validation. ``commit`` is that of the code that trained it. ``control`` is the
+    test score of the trained network after a change that shows what a part of it is worth.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Trained:
     finished: bool = True
     spent: tuple[float, ...] = ()
     commit: str = ""
+    control: float | None = None
 
     @property
     def percent(self) -> float | None:
@@ -88,6 +90,7 @@ def train(
     measured: bool = True,
     report: Callable[[Progress], None] | None = None,
     reusable: bool = False,
+    control: Callable[[nn.Module], object] | None = None,
     **options: Any,
 ) -> Trained:
     """Train ``net`` in ``out/name``, or resume what is there.
@@ -102,6 +105,8 @@ def train(
         Called after every step and epoch; raising :class:`Stopped` leaves the run unfinished.
     reusable
         Whether the record of a finished run will do, without its weights.
+    control
+        Changes the finished network in place, which is then measured once more.
     options
         Options of :class:`training.trainer.loop.Trainer`.
     """
@@ -137,7 +142,13 @@ def train(
     console.note(f"{name}: {count:,} parameters, {shown}")
     # A finished run is loaded, not trained: it keeps the commit that trained it.
     commit = machine.describe()["commit"] if known is None else known.commit
-    done = Trained(name, trainer.history, score, count, finished, tuple(watch.seconds), commit)
+    changed = None
+    if control is not None and score is not None:
+        control(net)
+        changed = evaluate(net, task.test, objective=task.objective)
+    done = Trained(
+        name, trainer.history, score, count, finished, tuple(watch.seconds), commit, changed
+    )
     write_run(out / name, done, asdict(recipe), checkpoint.plain_config(net))
     return done
 

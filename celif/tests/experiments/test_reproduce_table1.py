@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 
 from celif.experiments import equal_time, table1
 from celif.experiments.machinery.budget import Portion, one_thread, spend
-from celif.experiments.machinery.compared_models import make
+from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
 from training import checkpoint, tasks
@@ -109,6 +109,50 @@ def test_a_recurrent_network_begins_as_the_feedforward_one_that_it_is_given(tmp_
     assert feedforward(x).std(0).max() > 0  # it fires
     assert torch.equal(begun(x), feedforward(x))
     assert not torch.equal(fresh(x), feedforward(x))
+    with torch.no_grad():
+        begun.recurrent["0"].weight.uniform_()
+        begun.recurrent["0"].bias.fill_(0.1)
+    assert not torch.equal(begun(x), feedforward(x))
+    silence_feedback(begun)
+    assert not torch.equal(begun(x), feedforward(x))  # the bias stays
+    begun.recurrent["0"].bias.data.zero_()
+    assert torch.equal(begun(x), feedforward(x))
+
+
+def test_a_row_begun_from_a_stored_network_tells_what_feedback_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, recipe, hidden = tasks.load("digits"), Recipe(epochs=2, lr=1e-2), (12, 12)
+    monkeypatch.setattr(table1, "MODELS", tmp_path)
+    budget = table1.TrainingBudget((5e-3,), 0, 1, 64, start_from="net")
+    model = replace(table1.QUICK[0], recurrent=True, hidden=hidden, budget=budget)
+    monkeypatch.setattr(table1, "QUICK", (model,))
+    (row,) = table1.run(Settings(tmp_path / "run", quick=True)).rows
+    assert (row.ours, row.note) == (None, "not run")  # the stored network is not there
+
+    def begun(seed: int) -> table1.Row:
+        net = start(task, hidden, replace(recipe, seed=seed))
+        checkpoint.save(tmp_path / "net.safetensors", net)
+        (row,) = table1.run(Settings(tmp_path / "run", quick=True)).rows
+        return row
+
+    rows = [begun(seed) for seed in (0, 1)]
+    folders = sorted((tmp_path / "run").glob("*/run.json"))
+    assert len(folders) == 2  # other weights, another run
+    runs = [json.loads(path.read_text()) for path in folders]
+    assert all(run["control"] != run["score"] for run in runs)
+    assert {row.ours for row in rows} == {100 * run["score"] for run in runs}
+    told = {row.note.rpartition("at chance, ")[2].rpartition("0.005, ")[2] for row in rows}
+    assert told == {f"{100 * run['control']:.2f} % without its feedback" for run in runs}
+
+    # A finished run without its control is measured again, not trained.
+    for path, run in zip(folders, runs, strict=True):
+        path.write_text(json.dumps({**run, "control": None, "commit": "former"}))
+    assert begun(1) == rows[1]
+    found = [json.loads(path.read_text()) for path in folders]
+    (measured,) = (run for run in found if run["control"] is not None)
+    assert measured["commit"] == "former"
+    assert {**measured, "commit": runs[0]["commit"]} in runs
 
 
 def test_networks_of_the_repository_are_measured_or_said_to_be_missing(
