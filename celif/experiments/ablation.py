@@ -129,7 +129,8 @@ def _outcome(
         "narrowed to the products after quick runs in which TE and V alone were too close to tell.",
         "Rate, dropout, surrogate and biases that start at zero are those chosen for V⊙TE; the "
         "other contexts were not tuned. This shows their order by V⊙TE's recipe, not their best. S "
-        "and V do not read TE, which is most of the parameters, so that they are smaller networks.",
+        "and V do not read TE, which is most of the parameters, so that they are smaller networks. "
+        f"The network with S {fires(runs['s'][0])} in its layers.",
     ]
     if of_paper and means["te"] < means["v"]:
         notes.append(
@@ -147,6 +148,13 @@ def _outcome(
         notes.append("± is the standard deviation over the seeds (n − 1).")
     figure = _figure(runs, task.name)
     return Outcome(rows, claims, budget, figure, numbers, notes)
+
+
+def fires(one: Trained) -> str:
+    """How often the layers of a network fire in its last epoch."""
+    if not one.history:
+        return "diverged"
+    return f"fires at {' / '.join(f'{100 * rate:.0f}' for rate in one.history[-1]['rates'])} %"
 
 
 def rank_correlation(means: dict[str, float], column: int = 0) -> float:
