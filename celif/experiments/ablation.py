@@ -186,19 +186,33 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
     left.set_xticks(place, [SYMBOLS[name] for name in runs])
     left.set(ylabel="test accuracy, %", ylim=(0, 118))
     legend(left, loc="upper left", ncols=2)
-    colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(runs)))
-    for (name, trained), colour in zip(runs.items(), colours, strict=True):
+    ends = {}
+    for number, (name, trained) in enumerate(runs.items()):
         if not trained:
             continue
         curves = np.array([[100 * epoch["validation"] for epoch in r.history] for r in trained])
         epochs, mean, spread = np.arange(1, curves.shape[1] + 1), curves.mean(0), curves.std(0)
-        right.plot(epochs, mean, color=colour, label=SYMBOLS[name])
+        colour, style = f"C{number}", "-" if "*" in name else "--"
+        right.plot(epochs, mean, style, color=colour)
         right.fill_between(epochs, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
-    right.set(xlabel="epoch", ylabel="validation accuracy, %", ylim=(0, 130))
+        ends[name] = (epochs[-1], mean[-1], colour)
+    heights = _apart({name: end for name, (_, end, _) in ends.items()}, 7)
+    for name, (epoch, _, colour) in ends.items():
+        right.annotate(SYMBOLS[name], (epoch, heights[name]), (4, 0), textcoords="offset points",
+                       va="center", color=colour, fontsize=SMALL)  # fmt: skip
+    right.set(xlabel="epoch", ylabel="validation accuracy, %", ylim=(0, 105))
+    right.margins(x=0.12)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.set_yticks(range(0, 101, 20))
-    legend(right, loc="upper center", ncols=3)  # above the curves
     plain((left, right), "y")
+
+
+def _apart(heights: dict[str, float], gap: float) -> dict[str, float]:
+    """Move heights up so that neighbours are at least ``gap`` apart."""
+    moved, last = {}, -np.inf
+    for name, height in sorted(heights.items(), key=lambda each: each[1]):
+        last = moved[name] = max(height, last + gap)
+    return moved
 
 
 EXPERIMENT = Experiment(
