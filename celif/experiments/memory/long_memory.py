@@ -214,7 +214,7 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
     lines = -(-len(found) // columns)
     figure, axes = plt.subplots(
         lines, columns, figsize=(WIDTH, 0.9 + 2.9 * lines), layout="constrained", squeeze=False,
-        sharex=True, sharey=True,
+        sharex="row", sharey=True,
     )  # fmt: skip
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
@@ -227,10 +227,14 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
                 style = "-." if name in LAST else "--" if name == EQUAL else "-"
                 ax.plot(each.each(name) * np.arange(1, len(losses) + 1), losses, color=colour,
                         ls=style, label=label(name) + stopped)  # fmt: skip
-        levels = {"baseline": problem.baseline(each.steps), "solved": problem.solved(each.steps)}
-        for (what, level), style in zip(levels.items(), ("--", ":"), strict=True):
+        # Each level is named where no curve passes it.
+        levels = (
+            ("baseline", problem.baseline(each.steps), "--", 1, "right"),
+            ("solved", problem.solved(each.steps), ":", 0.01, "left"),
+        )
+        for what, level, style, x, side in levels:
             ax.axhline(level, color="black", ls=style, lw=1)
-            ax.annotate(f"{what}, {level:.3g}", (1, level), (0, 2), fontsize=SMALL, ha="right",
+            ax.annotate(f"{what}, {level:.3g}", (x, level), (0, 2), fontsize=SMALL, ha=side,
                         xycoords=("axes fraction", "data"), textcoords="offset points")  # fmt: skip
         ax.set_yscale("log")
         ax.set_title(f"T = {each.steps}", fontsize=SMALL + 1)
@@ -240,8 +244,8 @@ def _figure(problem: Problem, found: list[LengthRuns]) -> Figure:
         named.values(), named.keys(), loc="outside upper center", ncols=3, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
-    axes.flat[0].set_xlim(left=0, auto=None)  # for all, which go on to fit the longest run
     for ax in axes[:, 0]:
+        ax.set_xlim(left=0, auto=None)  # for the row, which goes on to fit its longest run
         ax.set_ylabel("loss")
     for ax in axes.flat[: len(found)][-columns:]:  # the lowest of each column
         ax.set_xlabel("steps of the optimiser")
