@@ -217,23 +217,22 @@ def _figure(
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(WIDTH, 3.4), width_ratios=(1.5, 1), layout="constrained"
     )
+    # Points, because a bar on a logarithmic scale begins where one likes.
     place = np.arange(len(PAPER))
-    left.bar(place - 0.2, list(PAPER.values()), 0.4, color=GREY, label="paper")
-    counts = left.bar(place + 0.2, [computed[name] for name in PAPER], 0.4, color=FLOAT,
-                      label="the paper's formulas, our count")  # fmt: skip
-    own = left.bar(
-        len(PAPER) + np.arange(len(ours)), list(ours.values()), 0.4, color=FIXED, label="our rates"
+    series = (
+        ("paper", place - 0.12, list(PAPER.values()), GREY, -1),
+        ("the paper's formulas, our count", place + 0.12, [computed[n] for n in PAPER], FLOAT, 1),
+        ("our rates", len(PAPER) + np.arange(len(ours)), list(ours.values()), FIXED, 1),
     )
-    left.bar_label(counts, fmt="%.3g", fontsize=SMALL, padding=1)
-    left.bar_label(own, fmt="%.3g", fontsize=SMALL, padding=1)
-    for at, nj in zip(place, PAPER.values(), strict=True):
-        left.text(
-            at - 0.2, 1.15, f"{nj:g}", ha="center", va="bottom", fontsize=SMALL, color="white",
-            rotation=90,
-        )  # fmt: skip
+    for label, at, values, colour, side in series:
+        left.plot(at, values, "o", color=colour, label=label)
+        for x, nj in zip(at, values, strict=True):
+            left.annotate(f"{nj:.4g}", (x, nj), (0, 10 * side), textcoords="offset points",
+                          ha="center", va="center", color=colour, fontsize=SMALL)  # fmt: skip
     names = [*PAPER, *(f"CE-LIF,\n{name}" for name in ours)]
     left.set_xticks(range(len(names)), names)
-    left.set(yscale="log", ylabel="nJ per time step, 45 nm", ylim=(1, 6000))
+    left.set_xlim(-0.6, len(names) - 0.4)
+    left.set(yscale="log", ylabel="nJ per time step, 45 nm", ylim=(7, 2500))
     legend(left)
     layers = np.arange(len(synops))
     right.bar(layers - 0.2, synops, 0.4, color=FLOAT, label="float")
