@@ -261,19 +261,17 @@ def _claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
     """What can be said of the rows that were run."""
     scores = {row.what: row.ours for row in rows if row.ours is not None}
     claims = []
-    shifted = "with shifted images"
-    for clean, how in (
-        (True, "without shifted images, one of them adversarially"),
-        (False, shifted),
-    ):
+    clean = "without shifted images, one of them with adversarial inputs"
+    for shifted, how in ((False, clean), (True, "with shifted images")):
         below = [
             row.paper - row.ours for row in rows
             if "models/" in row.what and row.ours is not None and row.paper is not None
-            and ("shifted" not in row.note) == clean
+            and ("shifted" in row.note) == shifted
         ]  # fmt: skip
         if below:
             text = (
-                f"the networks of models/ trained {how} are at most {NEAR} points below the paper's"
+                f"the networks of models/ that were trained {how}, are at most {NEAR} points below "
+                "the paper's"
             )
             claims.append(Claim(text, round(max(below), 2) <= NEAR))
     for task_name in names:
