@@ -77,9 +77,11 @@ the outputs over all steps unless a row says otherwise; that mean adds up by its
 memory is needed, and the paper may read otherwise. Recipes of the runs are in the records, those of
 the stored networks in `models/README.md`.
 
-Costs are hours of one core of the machine of the records. "Did not converge" is what the paper's
-table prints as a dash. ALIF is that of the paper's equation 3, SoftALIF the neuron that Yin et al.
-published, which the paper's table cites.
+Costs are hours of one core of the AMD EPYC on which most runs were made. The six contexts with
+trials of their own and the recurrent network that begins as a feedforward one were trained on an
+Intel Xeon at 2.5 GHz, where everything takes two to three times as long. "Did not converge" is what
+the paper's table prints as a dash. ALIF is that of the paper's equation 3, SoftALIF the neuron that
+Yin et al. published, which the paper's table cites.
 """
 
 _AFTER = """
