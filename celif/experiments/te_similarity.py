@@ -83,13 +83,13 @@ def run(settings: Settings) -> Outcome:
         Row("period of the similarity after training", found, None, "steps"),
         Row("similarity one row apart, before", float(lags["before"][row])),
         Row("similarity one row apart, after", float(lags["after"][row])),
-        Row("whole rows less half rows, before", contrasts["before"]),
-        Row("whole rows less half rows, after", contrasts["after"]),
+        Row("mean similarity at whole rows minus that at half rows, before", contrasts["before"]),
+        Row("mean similarity at whole rows minus that at half rows, after", contrasts["after"]),
     ]
     claims = [
         Claim(f"the similarity's period is a row, {row} steps", found == row),
         Claim(
-            "it is training that brings it: whole rows less half rows grew by 0.05 or more",
+            "training brings it: the difference between whole and half rows grew by 0.05 or more",
             contrasts["after"] > contrasts["before"] + 0.05,
         ),
     ]
