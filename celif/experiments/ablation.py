@@ -177,12 +177,16 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
     place = np.arange(len(runs))
     left.bar(place - 0.2, [PAPER[name][column] for name in runs], 0.4, color=GREY,
              label=f"paper, {('Seq', 'PS')[column]}-MNIST")  # fmt: skip
-    scores = [[r.percent or 0 for r in each] for each in runs.values()]
-    means = [float(np.mean(each)) if each else 0.0 for each in scores]
-    bars = left.bar(place + 0.2, means, 0.4, color=FLOAT, label=f"ours, {task_name}")
+    scores = {
+        number: [r.percent or 0 for r in each] for number, each in enumerate(runs.values()) if each
+    }
+    means = [float(np.mean(each)) for each in scores.values()]
+    bars = left.bar(np.array(list(scores)) + 0.2, means, 0.4, color=FLOAT,
+                    label=f"ours, {task_name}")  # fmt: skip
     left.bar_label(bars, fmt="%.0f", fontsize=SMALL, label_type="center", color="white")
-    for i, each in enumerate(scores):
-        left.plot([i + 0.2] * len(each), each, "k.", ms=3)
+    for number, each in scores.items():
+        if len(each) > 1:
+            left.plot([number + 0.2] * len(each), each, "k.", ms=3)
     left.set_xticks(place, [SYMBOLS[name] for name in runs])
     left.set(ylabel="test accuracy, %", ylim=(0, 118))
     legend(left, loc="upper left", ncols=2)
