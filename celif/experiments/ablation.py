@@ -192,15 +192,18 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
     legend(left, loc="upper left", ncols=2)
     ends = {}
     for number, (name, trained) in enumerate(runs.items()):
-        if not trained:
+        length = min((len(r.history) for r in trained), default=0)
+        if not length:  # not run, or diverged at once
             continue
-        curves = np.array([[100 * epoch["validation"] for epoch in r.history] for r in trained])
+        curves = np.array(
+            [[100 * epoch["validation"] for epoch in r.history[:length]] for r in trained]
+        )
         epochs, mean, spread = np.arange(1, curves.shape[1] + 1), curves.mean(0), curves.std(0)
         colour, style = f"C{number}", "-" if "*" in name else "--"
         right.plot(epochs, mean, style, color=colour)
         right.fill_between(epochs, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
         ends[name] = (epochs[-1], mean[-1], colour)
-    heights = _apart({name: end for name, (_, end, _) in ends.items()}, 7)
+    heights = apart({name: end for name, (_, end, _) in ends.items()}, 7, 102)
     for name, (epoch, _, colour) in ends.items():
         right.annotate(SYMBOLS[name], (epoch, heights[name]), (4, 0), textcoords="offset points",
                        va="center", color=colour, fontsize=SMALL)  # fmt: skip
@@ -211,12 +214,16 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
     plain((left, right), "y")
 
 
-def _apart(heights: dict[str, float], gap: float) -> dict[str, float]:
-    """Move heights up so that neighbours are at least ``gap`` apart."""
-    moved, last = {}, -np.inf
-    for name, height in sorted(heights.items(), key=lambda each: each[1]):
-        last = moved[name] = max(height, last + gap)
-    return moved
+def apart(heights: dict[str, float], gap: float, highest: float) -> dict[str, float]:
+    """Move heights so that neighbours are at least ``gap`` apart, and none is above ``highest``."""
+    names = sorted(heights, key=lambda name: heights[name])
+    moved = np.array([heights[name] for name in names])
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    for i in reversed(range(len(moved))):
+        limit = highest if i == len(moved) - 1 else moved[i + 1] - gap
+        moved[i] = min(moved[i], limit)
+    return dict(zip(names, moved.tolist(), strict=True))
 
 
 EXPERIMENT = Experiment(

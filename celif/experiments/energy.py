@@ -232,7 +232,8 @@ def _figure(
     names = [*PAPER, *(f"CE-LIF,\n{name}" for name in ours)]
     left.set_xticks(range(len(names)), names)
     left.set_xlim(-0.6, len(names) - 0.4)
-    left.set(yscale="log", ylabel="nJ per time step, 45 nm", ylim=(7, 2500))
+    left.set(yscale="log", ylabel="nJ per time step, 45 nm")
+    left.margins(y=0.15)
     legend(left)
     layers = np.arange(len(synops))
     right.bar(layers - 0.2, synops, 0.4, color=FLOAT, label="float")

@@ -136,7 +136,7 @@ def _outcome(
         logs, growing = np.log10(values), 100 * float(np.mean(shares[start]))
         note = (
             f"from 10^{logs.min():.1f} to 10^{logs.max():.1f}; {growing:.2g} % of the first "
-            "layer's steps multiply gradients"
+            "layer's steps enlarge gradients"
         )
         rows.append(
             Row(f"{start.label}: median gradient norm", float(np.median(values)), note=note)
@@ -152,7 +152,7 @@ def _outcome(
         start.label: {"norms": norms[start], "growing_share": shares[start]} for start in norms
     }
     notes = [
-        "Steps that multiply gradients are those with V < −1 inside the surrogate's box, where "
+        "Steps that enlarge gradients are those with V < −1 inside the surrogate's box, where "
         "each step back multiplies the gradient of V by about α·(1 − V) > 1.",
     ]
     return Outcome(rows, claims, budget, _figure(norms, shares), numbers, notes)
@@ -170,7 +170,7 @@ def _figure(norms: dict[Start, list[float]], shares: dict[Start, list[float]]) -
     left.invert_yaxis()
     plain((left, right), "x")
     left.set(xlabel="log₁₀ of the gradient's norm, a point per network")
-    right.set(xlabel="steps of the first layer that multiply gradients, %")
+    right.set(xlabel="steps of the first layer that enlarge gradients, %")
     return figure
 
 

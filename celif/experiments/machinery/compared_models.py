@@ -61,9 +61,19 @@ def make(
 @torch.no_grad()
 def _take_over(net: Network, start_from: Path) -> None:
     """Give a recurrent network the weights of a feedforward one, and feedback of zero."""
+    given = checkpoint.load(start_from)
+    differ = [
+        name for name in net.config.keys()  # noqa: SIM118, it has no __iter__
+        if name not in ("recurrent", "dropout") and net.config[name] != given.config[name]
+    ]  # fmt: skip
+    if differ:
+        raise ValueError(
+            f"{start_from}: expected a network that differs from the recurrent one in feedback and "
+            f"dropout alone, found another {', '.join(differ)}"
+        )
     for parameter in net.recurrent.parameters():
         parameter.zero_()
-    net.load_state_dict({**net.state_dict(), **checkpoint.load(start_from).state_dict()})
+    net.load_state_dict({**net.state_dict(), **given.state_dict()})
 
 
 @torch.no_grad()

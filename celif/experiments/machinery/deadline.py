@@ -77,7 +77,7 @@ class Sitting:
         """Train a model in the folder ``name`` while there is time, or return what is known."""
         net, folder = make(), self.out / name
         known = recorded(folder, recipe, net)
-        if known is not None and known.finished and (control is None or known.control is not None):
+        if known is not None and known.finished and (control is None or known.controlled):
             return known
         if not self.over and (not self.only or any(part in name for part in self.only)):
             return train(name, net, task, recipe, self.out, measured, self.report, control=control)

@@ -109,7 +109,9 @@ RECURRENT_NOTE = (
     "with smaller batches, averaged weights and adversarial inputs, was run because of that. As it "
     "fell short on Seq-MNIST, too, a third one begins as models/seq-mnist-152, which is right for "
     "98.73 %, with recurrent weights of zero; the accuracy without its feedback is that of the "
-    "trained network with these weights set back to zero. Fresh weights and recurrent ones of zero "
+    "trained network with these weights set back to zero. The feedforward network was not trained "
+    "for the same epochs more, so that it is not known what they do without feedback. Of trials by "
+    "hand, which were not kept, fresh weights and recurrent ones of zero "
     "gave 96.2 % on validation data after half an epoch, random ones 95.4 %; that recipe was not "
     "run to the end."
 )

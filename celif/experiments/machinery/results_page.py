@@ -32,8 +32,8 @@ In short:
 - Recurrent CE-LIF comes near the paper's accuracies, but is hardly better than feedforward CE-LIF
   here, and on Seq-MNIST worse.
 - By recipes of our own CE-LIF learns the adding problem and copy memory at all of the paper's
-  lengths. By the same few trials that ALIF and LSTM had it learns neither well enough, and LSTM is
-  better at the adding problem, also at the lengths at which the paper's LSTM fails.
+  lengths. By the same few trials that SoftALIF and LSTM had it learns neither well enough, and LSTM
+  is better at the adding problem, also at the lengths at which the paper's LSTM fails.
 - V⊙TE is the best of the six contexts of the threshold, and S⊙TE the second best, on both tasks.
 - Of the rivals that the paper trained (LIF, LTMD, PLIF, GLIF) we have two epochs, which neither
   confirms nor contradicts the paper's numbers.
@@ -53,7 +53,7 @@ What the words in the table mean:
   count as such means; they are named below. A second look means that earlier networks were measured
   on the test set, and that their results led to more training. A rival that learns as little as in
   the paper counts as partly at most, because another recipe might make it learn.
-- **Not reproduced**: at the paper's size, a loss that falls in the paper stays above our limit, or
+- **Not reproduced**: at the paper's size, losses that fall in the paper stay above our limit, or
   one that stays high in the paper falls, where our means may be the reason. **Contradicted**: a
   rival learns more than the paper says, with outputs read as in the paper.
 - **Smaller task**: run on a smaller task or network than the paper's. **Fewer epochs**: stopped

@@ -10,12 +10,12 @@ smaller task
 fewer epochs
     Stopped long before the models have learnt; no number can be compared.
 partly
-    At the paper's size, but short of that, stopped early, or reached with shifted images or
-    after a second look at the test set; or a rival's loss that stays high, as in the paper, after
-    fewer samples than CE-LIF had.
+    At the paper's size, but short of that, stopped early, or reached by means that the paper did
+    not or may not have used (:attr:`Item.unlike`); or a rival's loss that stays high, as in the
+    paper, after fewer samples than CE-LIF had.
 not reproduced
-    At the paper's size, and a loss that the paper shows to fall stays above our limit, or one that
-    it shows to stay high falls, where our means may be the reason.
+    At the paper's size, and the losses that the paper shows to fall all stay above our limit, or
+    one that it shows to stay high falls, where our means may be the reason.
 contradicted
     A rival learns more than the paper says, by the paper's means.
 cited
@@ -153,13 +153,13 @@ class Item:
             return "fewer epochs"
         if self.where == EXTRA:
             return "measured"
-        ended = [
+        below = [
             row["ours"] < limit for row, limit in zip(rows, self.limits, strict=bool(self.limits))
-            if row["ours"] is not None and "stopped" not in row["note"]
+            if row["ours"] is not None and (self.above or "stopped" not in row["note"])
         ]  # fmt: skip
-        if self.above and any(ended):
+        if self.above and any(below):
             return "not reproduced" if self.unlike else "contradicted"
-        if not self.above and not all(ended):
+        if not self.above and below and not any(below):
             return "not reproduced"
         reached = self._reached(rows) and held and not self.unlike and not self.above
         return "reproduced" if reached else "partly"

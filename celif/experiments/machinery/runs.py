@@ -60,6 +60,11 @@ class Trained:
         return None if self.score is None else 100 * self.score
 
     @property
+    def controlled(self) -> bool:
+        """Whether no control is missing; what diverged has no score and needs none."""
+        return self.score is None or self.control is not None
+
+    @property
     def seconds(self) -> float:
         """Time on the wall, validation included."""
         return sum(epoch["seconds"] for epoch in self.history)

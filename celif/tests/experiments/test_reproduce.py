@@ -192,5 +192,21 @@ def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
     unlike = replace(above, unlike=True)
     assert (unlike.line(kept).status, unlike.line(fell).status) == ("partly", "not reproduced")
     assert (line(ours=0.012).status, line(ours=0.012).cost) == ("not reproduced", "")
+    # A rival that has come below its limit stays there, however early it was stopped.
+    early = {("copy", False): {"rows": [{**loss, "note": "stopped after 9 steps"}], "claims": []}}
+    assert above.line(early).status == "contradicted"
     stopped = line(note="stopped after 10 of 20 steps")
     assert (stopped.status, stopped.cost) == ("partly", "an hour")
+
+
+def test_losses_of_several_lengths_are_not_reproduced_only_if_none_is_solved() -> None:
+    item = Item("Figure 5", "copy", "copy", ("a", "b"), "curves", (0.01, 0.01))
+
+    def status(*losses: float) -> str:
+        rows = [{**ROW, "what": what, "ours": loss, "paper": None, "difference": None, "unit": ""}
+                for what, loss in zip("ab", losses, strict=True)]  # fmt: skip
+        return item.line({("copy", False): {"rows": rows, "claims": []}}).status
+
+    assert [status(0.02, 0.03), status(0.002, 0.03), status(0.002, 0.003)] == [
+        "not reproduced", "partly", "reproduced"
+    ]  # fmt: skip

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot as plt
 
 from celif.experiments import ablation
+from celif.experiments.machinery.runs import Trained
 from celif.verification.float_run import run_float
 from export import ModelError, to_netx
 from training import Network, tasks
@@ -32,6 +35,30 @@ def test_ranks_are_compared_with_the_papers() -> None:
     assert ablation.rank_correlation(means) == pytest.approx(1)
     swapped = {**means, order[0]: means[order[1]], order[1]: means[order[0]]}
     assert ablation.rank_correlation(swapped) == pytest.approx(1 - 6 * 2 / (6 * 35))
+
+
+def test_contexts_that_diverged_or_were_not_run_leave_the_figure_without_their_curves() -> None:
+    def trained(*curve: float) -> Trained:
+        history = [{"validation": value, "rates": [0.1], "loss": 1.0} for value in curve]
+        return Trained("", history, curve[-1] if curve else None, 1)
+
+    runs = {"s": [trained()], "te": [], "v*te": [trained(0.8, 0.9), trained(0.8, 0.9, 0.95)]}
+    figure, (left, right) = plt.subplots(1, 2)
+    ablation.draw(left, right, runs, "seq-mnist")
+    assert [list(line.get_ydata()) for line in right.get_lines()] == [[80, 90]]
+    assert [text.get_text() for text in right.texts] == ["V⊙TE"]
+    assert ablation.fires(trained()) == "diverged"
+    plt.close(figure)
+
+
+def test_names_of_lines_stay_apart_and_inside_the_axes() -> None:
+    ends = {"a": 97.5, "b": 30.0, "c": 95.0, "d": 97.0, "e": 95.5, "f": 33.0}
+    heights = ablation.apart(ends, 7, 102)
+    order = sorted(ends, key=lambda name: ends[name])
+    values = [heights[name] for name in order]
+    assert min(after - before for before, after in pairwise(values)) >= 7
+    assert max(values) <= 102
+    assert (heights["b"], heights["f"]) == (30, 37)
 
 
 def test_states_of_other_contexts_are_refused_and_not_those_of_v_times_te() -> None:

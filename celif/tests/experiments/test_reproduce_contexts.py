@@ -41,13 +41,13 @@ def test_every_context_has_the_same_trials_and_is_trained_by_its_best(tmp_path: 
     runs = _runs(tmp_path)
     assert len(runs) == 2 * (len(TRIALS) + 1)
     for context in ("te", "vxte"):
-        own = {name for name in runs if name.startswith(f"digits-{context}-")}
-        assert own == {f"digits-{context}-{trial.folder}" for trial in TRIALS}
+        own = {name for name in runs if name.startswith(f"digits-{context}-") and "epochs" in name}
+        assert own == {f"digits-{context}-{trial.folder}-2-epochs" for trial in TRIALS}
     for context, row in zip(("te", "vxte"), outcome.rows, strict=True):
-        final = runs[f"digits-{context}"]
-        trials = {trial: runs[f"digits-{context}-{trial.folder}"] for trial in TRIALS}
+        trials = {trial: runs[f"digits-{context}-{trial.folder}-2-epochs"] for trial in TRIALS}
         validation = {t: run["history"][0]["validation"] for t, run in trials.items()}
         (best,) = (trial for trial in TRIALS if row.note.startswith(f"{trial}; fires at "))
+        final = runs[f"digits-{context}-{best.folder}"]
         assert validation[best] > max(validation.values()) - contexts.ALIKE
         assert (final["recipe"]["lr"], final["recipe"]["te_lr"]) == (best.rate, best.te_lr)
         assert final["network"]["width"] == best.width
@@ -61,12 +61,31 @@ def test_every_context_has_the_same_trials_and_is_trained_by_its_best(tmp_path: 
 
 @pytest.mark.usefixtures("short")
 def test_a_context_without_all_of_its_trials_is_not_begun(tmp_path: Path) -> None:
-    only = (f"vxte-{TRIALS[0].folder}", "digits-te")
-    outcome = contexts.run(Settings(tmp_path, quick=True, only=only))
+    outcome = contexts.run(Settings(tmp_path, quick=True, only=("digits-te", TRIALS[0].folder)))
     te, product = outcome.rows
     assert te.ours is not None
     assert (product.ours, product.note) == (None, "not run")
-    assert "digits-vxte" not in _runs(tmp_path)
+    assert [name for name in _runs(tmp_path) if "vxte" in name] == [
+        f"digits-vxte-{TRIALS[0].folder}-2-epochs"
+    ]
+    told_te, told_product = outcome.trials
+    assert told_te.count("(chosen)") == 1
+    assert "chosen" not in told_product
+    assert "hardly" not in told_product
+
+
+def test_a_context_that_diverged_is_right_for_none(tmp_path: Path) -> None:
+    epoch = {"validation": 0.1, "seconds": 1.0, "loss": 2.3, "skipped": 0, "rates": [0.1]}
+    tried = {trial: Trained("", [epoch], None, 1) for trial in TRIALS}
+    tried[TRIALS[3]] = Trained("", [], None, 1)
+    runs = {name: Trained("", [], None, 1) for name in contexts.CONTEXTS}
+    given = {"seq-mnist": runs}, dict.fromkeys(runs, tried), {"seq-mnist": 860}, contexts.FULL
+    outcome = contexts._outcome(*given)
+    assert [row.ours for row in outcome.rows[:6]] == [0] * 6
+    assert all(row.note.endswith("; diverged") for row in outcome.rows[:6])
+    assert not any(claim.holds for claim in outcome.claims)
+    assert len(outcome.claims) == 2
+    assert all(f"{TRIALS[3]}: diverged" in trial for trial in outcome.trials)
 
 
 def test_of_trials_that_validate_alike_the_one_with_the_lowest_rate_is_best() -> None:
@@ -92,10 +111,16 @@ def test_steps_that_were_left_out_are_told() -> None:
     assert note.startswith("S on seq-mnist left out 600 of its 1,720 steps")
 
 
-def test_claims_are_those_of_the_papers_order() -> None:
-    order = {name: score for name, (score, _) in PAPER.items()}
-    assert all(claim.holds for claim in contexts._claims(order, "seq-mnist"))
-    worse = {**order, "te": order["s"] - 1}
-    assert [claim.holds for claim in contexts._claims(worse, "seq-mnist")] == [False, True, True]
-    worse = {**order, "s*te": order["te"] - 1}
-    assert [claim.holds for claim in contexts._claims(worse, "seq-mnist")] == [True, False, True]
+@pytest.mark.parametrize(("task", "column"), [("seq-mnist", 0), ("ps-mnist", 1)])
+def test_claims_are_those_of_the_papers_order(task: str, column: int) -> None:
+    order = {name: scores[column] for name, scores in PAPER.items()}
+
+    def held(**changed: float) -> list[bool]:
+        scores = {**order, **{name.replace("_", "*"): score for name, score in changed.items()}}
+        return [claim.holds for claim in contexts._claims(scores, task)]
+
+    assert held() == [True, True]
+    assert held(te=order["v+te"], **{"v+te": order["te"]}) == [True, True]  # as good as equal
+    assert held(te=order["v"] - 1) == [False, True]
+    assert held(s_te=order["te"] - 1) == [False, True]
+    assert held(s_te=order["v*te"] + 1)[1] is False

@@ -113,6 +113,10 @@ def test_a_recurrent_network_begins_as_the_feedforward_one_that_it_is_given(tmp_
         begun.recurrent["0"].weight.uniform_()
         begun.recurrent["0"].bias.fill_(0.1)
     assert not torch.equal(begun(x), feedforward(x))
+    other = start(task, hidden, recipe, beta=0.98)
+    checkpoint.save(tmp_path / "other.safetensors", other)
+    with pytest.raises(ValueError, match=r"other\.safetensors: expected .* found another beta"):
+        make(*given, start_from=tmp_path / "other.safetensors")
     silence_feedback(begun)
     assert not torch.equal(begun(x), feedforward(x))  # the bias stays
     begun.recurrent["0"].bias.data.zero_()

@@ -29,10 +29,10 @@ BOXED, SPIKED, DROPPED = 1, 2, 4
 """Bits of a flag: inside the surrogate's box, a spike, and whether dropout took it."""
 
 NOTHING = np.float32(1e-30)
-"""Below this, GV becomes zero in the scans of neurons other than CE-LIF. Between spikes it fades by
-a factor at every step, and would soon be a number below 1e-38, which processors handle so slowly
-that training steps take up to twice as long. GV of CE-LIF does not fade like that: its threshold
-keeps a gradient for hundreds of steps."""
+"""Below this, GV becomes zero in all scans but those of CE-LIF with V⊙TE. Between spikes it fades
+by a factor at every step, and would soon be a number below 1e-38, which processors handle so slowly
+that training steps take up to twice as long. With V⊙TE it does not fade like that: the threshold
+keeps a gradient for hundreds of steps and returns it to V at each of them."""
 
 _NARROWEST = 32
 """Neurons below which a thread's share is not worth its start."""
