@@ -192,8 +192,8 @@ def _outcome(
         "of the 83,562 parameters.",
         "In the paper TE and V+TE are 0.2 points apart on both tasks, which is less than the "
         "standard error of a difference of two accuracies, 0.3 to 0.4 points, and their order "
-        "differs between the tasks. Only contexts that are further apart are claimed to be in order; "
-        "this was decided after V+TE had come out below TE on Seq-MNIST.",
+        "differs between the tasks. Only contexts that are further apart are claimed to be in "
+        "order; this was decided after V+TE had come out below TE on Seq-MNIST.",
         *_skipped(found, steps),
     ]
     sentences = [
@@ -214,7 +214,7 @@ def _claims(scores: dict[str, float], task_name: str) -> list[Claim]:
     return [
         Claim(f"{task_name}: contexts that are more than {TOLD_APART:g} point apart in the paper "
               "are in the paper's order", ordered),
-        Claim(f"{task_name}: V⊙TE is the best", 
+        Claim(f"{task_name}: V⊙TE is the best",
               scores["v*te"] > max(scores[name] for name in scores if name != "v*te")),
     ]  # fmt: skip
 
