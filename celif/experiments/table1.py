@@ -251,8 +251,8 @@ def _worth_of_feedback(rows: list[Row], names: tuple[str, ...]) -> Iterator[str]
             and theirs_plain is not None
         ):
             yield (
-                f"On {task_name} recurrent CE-LIF [64, 152, 152] differs by {fed - plain:+.2f} points "
-                "from feedforward CE-LIF of the same widths, in the paper by "
+                f"On {task_name} recurrent CE-LIF [64, 152, 152] differs by {fed - plain:+.2f} "
+                "points from feedforward CE-LIF of the same widths, in the paper by "
                 f"{theirs - theirs_plain:+.2f}; here rates, epochs, batches and inputs of the two "
                 "differ as well."
             )
