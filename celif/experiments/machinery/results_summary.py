@@ -181,8 +181,8 @@ class Item:
 
 
 def _filled(note: str, rows: dict[str, dict[str, Any]]) -> str:
-    """The note with the numbers of the rows that it names."""
-    return re.sub(r"\{(.+?)\}", lambda named: ours(rows[named[1]]), note)
+    """The note with the numbers of the rows that it names; of a row that is not there, a dash."""
+    return re.sub(r"\{(.+?)\}", lambda named: ours(rows.get(named[1], {"ours": None})), note)
 
 
 def _papers(row: dict[str, Any]) -> str:

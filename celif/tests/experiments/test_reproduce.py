@@ -210,3 +210,10 @@ def test_losses_of_several_lengths_are_not_reproduced_only_if_none_is_solved() -
     assert [status(0.02, 0.03), status(0.002, 0.03), status(0.002, 0.003)] == [
         "not reproduced", "partly", "reproduced"
     ]  # fmt: skip
+
+
+def test_a_note_has_the_numbers_of_rows_and_a_dash_for_a_row_that_is_not_there() -> None:
+    item = Item("Table 2", "contexts", "contexts", ("a",), note="correlation {b}, loss {c}")
+    rows = [ROW, {**ROW, "what": "b", "ours": 0.9429}]
+    line = item.line({("contexts", False): {"rows": rows, "claims": []}})
+    assert line.ours.endswith("(correlation 0.9429, loss –)")
