@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from celif.experiments import (
-    ablation,
-    contexts,
     energy,
     equal_time,
     evolution,
@@ -15,6 +13,7 @@ from celif.experiments import (
     table1,
     te_similarity,
 )
+from celif.experiments.embeddings import ablation, contexts
 from celif.experiments.machinery.experiment import Experiment
 from celif.experiments.memory import long_memory
 

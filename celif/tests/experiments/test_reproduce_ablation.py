@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot as plt
 
-from celif.experiments import ablation
+from celif.experiments.embeddings import ablation
 from celif.experiments.machinery.runs import Trained
 from celif.verification.float_run import run_float
 from export import ModelError, to_netx

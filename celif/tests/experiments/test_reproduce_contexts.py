@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot as plt
 
-from celif.experiments import contexts
-from celif.experiments.ablation import PAPER
-from celif.experiments.contexts import TRIALS, Trial
+from celif.experiments.embeddings import contexts
+from celif.experiments.embeddings.ablation import PAPER
+from celif.experiments.embeddings.contexts import TRIALS, Candidate
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.runs import Trained
 from training.trainer.presets import Preset
@@ -26,7 +26,7 @@ def _close_figures():
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two contexts, a few steps of each."""
-    plan = contexts.Plan(("digits",), Preset("digits", (16,), Recipe(epochs=3, batch=32)), 2)
+    plan = contexts.ContextPlan(("digits",), Preset("digits", (16,), Recipe(epochs=3, batch=32)), 2)
     monkeypatch.setattr(contexts, "SHORT", plan)
     monkeypatch.setattr(contexts, "CONTEXTS", ("te", "v*te"))
 
@@ -89,7 +89,7 @@ def test_a_context_that_diverged_is_right_for_none(tmp_path: Path) -> None:
 
 
 def test_of_trials_that_validate_alike_the_one_with_the_lowest_rate_is_best() -> None:
-    def tried(*validations: float) -> dict[Trial, Trained]:
+    def tried(*validations: float) -> dict[Candidate, Trained]:
         epochs = [{"validation": value, "seconds": 1.0, "loss": 2.3} for value in validations]
         return {t: Trained("", [e], None, 1) for t, e in zip(TRIALS, epochs, strict=True)}
 

@@ -20,7 +20,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from torch import nn
 
-from celif.experiments.ablation import PAPER, SYMBOLS, draw, fires, rank_correlation
+from celif.experiments.embeddings.ablation import PAPER, SYMBOLS, draw, fires, rank_correlation
 from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting, steps_an_epoch
@@ -41,7 +41,7 @@ wider ones."""
 
 
 @dataclass(frozen=True)
-class Trial:
+class Candidate:
     """What is tried: a learning rate, TE's as a multiple of it, and the surrogate's width."""
 
     rate: float
@@ -65,11 +65,11 @@ TOLD_APART = 1.0
 """Points between two contexts in the paper above which their order is claimed."""
 MANY = 0.01
 """Share of the steps of a run that may be left out without a word."""
-TRIALS = tuple(Trial(rate, *style) for rate, style in product(RATES, STYLES))
+TRIALS = tuple(Candidate(rate, *style) for rate, style in product(RATES, STYLES))
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContextPlan:
     """The tasks, the network and the length of final runs and trials.
 
     ``share`` is the part of an epoch that a trial takes. Trials are on the first of ``names``.
@@ -80,29 +80,33 @@ class Plan:
     share: float
 
 
-FULL = Plan(
+FULL = ContextPlan(
     ("seq-mnist", "ps-mnist"),
     replace(presets.get("seq-mnist-88"), recipe=Recipe(epochs=4, batch=64)),
     0.2,
 )
-SHORT = Plan(("digits",), Preset("digits", (32, 32), Recipe(epochs=12, batch=64)), 3)
+SHORT = ContextPlan(("digits",), Preset("digits", (32, 32), Recipe(epochs=12, batch=64)), 3)
 
 
-def _network(context: str, task: Task, plan: Plan, trial: Trial) -> Callable[[], nn.Module]:
+def _network(
+    context: str, task: Task, plan: ContextPlan, trial: Candidate
+) -> Callable[[], nn.Module]:
     options: dict[str, Any] = {**plan.preset.network, "context": context, "width": trial.width}
     recipe = _recipe(plan, trial)
     return partial(make, "CE-LIF", task, plan.preset.hidden, recipe, celif=options)
 
 
-def _recipe(plan: Plan, trial: Trial) -> Recipe:
+def _recipe(plan: ContextPlan, trial: Candidate) -> Recipe:
     return replace(plan.preset.recipe, lr=trial.rate, te_lr=trial.te_lr)
 
 
-def _folder(task: Task, context: str, trial: Trial) -> str:
+def _folder(task: Task, context: str, trial: Candidate) -> str:
     return f"{task.name}-{context.replace('*', 'x')}-{trial.folder}"
 
 
-def try_all(context: str, task: Task, plan: Plan, sitting: Sitting) -> dict[Trial, Trained]:
+def try_all(
+    context: str, task: Task, plan: ContextPlan, sitting: Sitting
+) -> dict[Candidate, Trained]:
     """Every finished trial of a context, trained now or before."""
     short = replace(task, train=Portion.of(task.train, plan.share, plan.preset.recipe.batch))
     found = {}
@@ -116,7 +120,7 @@ def try_all(context: str, task: Task, plan: Plan, sitting: Sitting) -> dict[Tria
     return found
 
 
-def best(tried: dict[Trial, Trained]) -> Trial:
+def best(tried: dict[Candidate, Trained]) -> Candidate:
     """The trial with the best validation; of those within :data:`ALIKE` of it, the lowest rate."""
     highest = max(one.validation for one in tried.values())
     near = [trial for trial, one in tried.items() if one.validation > highest - ALIKE]
@@ -124,7 +128,7 @@ def best(tried: dict[Trial, Trained]) -> Trial:
 
 
 def _train(
-    context: str, task: Task, plan: Plan, tried: dict[Trial, Trained], sitting: Sitting
+    context: str, task: Task, plan: ContextPlan, tried: dict[Candidate, Trained], sitting: Sitting
 ) -> Trained:
     """Train a context by the best of its trials; without all of them it is not begun."""
     if len(tried) < len(TRIALS):
@@ -138,7 +142,7 @@ def run(settings: Settings) -> Outcome:
     """Try, choose and train every context on both tasks; quick: on digits."""
     plan, sitting = SHORT if settings.quick else FULL, Sitting.of(settings)
     found: dict[str, dict[str, Trained]] = {}
-    tried: dict[str, dict[Trial, Trained]] = {}
+    tried: dict[str, dict[Candidate, Trained]] = {}
     steps: dict[str, int] = {}
     for name in plan.names:
         task = tasks.load(name, settings.data)
@@ -154,9 +158,9 @@ def run(settings: Settings) -> Outcome:
 
 def _outcome(
     found: dict[str, dict[str, Trained]],
-    tried: dict[str, dict[Trial, Trained]],
+    tried: dict[str, dict[Candidate, Trained]],
     steps: dict[str, int],
-    plan: Plan,
+    plan: ContextPlan,
 ) -> Outcome:
     rows, claims = [], []
     numbers: dict[str, Any] = {}
@@ -232,7 +236,7 @@ def _skipped(found: dict[str, dict[str, Trained]], steps: dict[str, int]) -> Ite
                 )
 
 
-def _sentence(context: str, tried: dict[Trial, Trained], plan: Plan) -> str:
+def _sentence(context: str, tried: dict[Candidate, Trained], plan: ContextPlan) -> str:
     """Say what was tried for a context, best first."""
     ordered = sorted(tried, key=lambda each: -tried[each].validation)
     chosen = best(tried) if len(tried) == len(TRIALS) else None

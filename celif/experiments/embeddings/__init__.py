@@ -1,0 +1,1 @@
+"""The contextual embeddings of the threshold, compared."""
