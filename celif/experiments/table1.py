@@ -213,7 +213,7 @@ def run(settings: Settings) -> Outcome:
             "code trains on 60,000 and keeps the epoch with the best test accuracy."
         )
         notes.append(RECURRENT_NOTE)
-        notes += _worth_of_feedback(rows, names)
+        notes += _recurrent_and_feedforward(rows, names)
         chosen = [one["rate"] for one in numbers.values() if one["finished"] and one["swept"]]
         largest, smallest = (
             sum(rate == edge for rate in chosen)
@@ -234,7 +234,7 @@ def run(settings: Settings) -> Outcome:
     )
 
 
-def _worth_of_feedback(rows: list[Row], names: tuple[str, ...]) -> Iterator[str]:
+def _recurrent_and_feedforward(rows: list[Row], names: tuple[str, ...]) -> Iterator[str]:
     """Compare CE-LIF of the same widths, recurrent and feedforward, here and in the paper."""
     found = {row.what: row for row in rows}
     for task_name in names:

@@ -42,7 +42,7 @@ wider ones."""
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is tried: a learning rate, TE's as a multiple of it, and the surrogate's width."""
+    """A recipe to try: a learning rate, TE's as a multiple of it, and the surrogate's width."""
 
     rate: float
     te_lr: float
