@@ -32,9 +32,9 @@ In short:
 - Recurrent CE-LIF comes near the paper's accuracies, but is hardly better than feedforward CE-LIF
   here, and on Seq-MNIST worse.
 - By recipes of our own CE-LIF learns the adding problem and copy memory at all of the paper's
-  lengths. By the same few trials that SoftALIF and LSTM had it solves neither, and LSTM is better at
-  the adding problem when both are read from the mean over all steps, also at the lengths at which
-  the paper's LSTM fails.
+  lengths. By the same few trials that SoftALIF and LSTM had it solves neither, and LSTM is better
+  at the adding problem when both are read from the mean over all steps, also at the lengths at
+  which the paper's LSTM fails.
 - V⊙TE is the best of the six contexts of the threshold, and S⊙TE the second best, on both tasks.
   With four short trials of each context all six are in the paper's order, except TE and V+TE on
   Seq-MNIST, which are 0.2 points apart in the paper. After four epochs most of them are far below
@@ -83,9 +83,9 @@ the stored networks in `models/README.md`.
 
 Costs are hours of one core of the AMD EPYC on which most runs were made. The six contexts with
 trials of their own and the recurrent network that begins as a feedforward one were trained on an
-Intel Xeon at 2.5 GHz, where training steps take two to three times as long. "Did not converge" is what
-the paper's table prints as a dash. ALIF is that of the paper's equation 3, SoftALIF the neuron that
-Yin et al. published, which the paper's table cites.
+Intel Xeon at 2.5 GHz, where training steps take two to three times as long. "Did not converge" is
+what the paper's table prints as a dash. ALIF is that of the paper's equation 3, SoftALIF the neuron
+that Yin et al. published, which the paper's table cites.
 """
 
 _AFTER = """
