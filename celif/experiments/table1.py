@@ -86,45 +86,23 @@ SHORT = Plan(
 
 def sweep(model: PublishedModel, task: Task, plan: Plan, sitting: Sitting) -> tuple[float, Trained]:
     """Return the rate that is best on validation data, and its run, as far as time allowed."""
-    if model.choices:
-        return choose(model, task, plan, sitting)
     found: dict[float, Trained] = {}
-    budget = model.budget or plan.budget
-    rates = budget.rates
+    rates = (model.budget or plan.budget).rates
     if len(rates) == 1:
-        return rates[0], _train(model, budget, task, plan, rates[0], sitting)
+        return rates[0], _train(model, task, plan, rates[0], sitting)
     for rate in rates:
-        found[rate] = _train(model, budget, task, plan, rate, sitting, trial=True)
+        found[rate] = _train(model, task, plan, rate, sitting, trial=True)
         if not found[rate].finished:
             return rate, found[rate]
     rate = max(found, key=lambda each: found[each].validation)
-    return rate, _train(model, budget, task, plan, rate, sitting)
-
-
-def choose(
-    model: PublishedModel, task: Task, plan: Plan, sitting: Sitting
-) -> tuple[float, Trained]:
-    """Train by every choice; measure the one with the best validation after its last epoch."""
-    found = [
-        (_train(model, budget, task, plan, budget.rates[0], sitting, measured=False), budget)
-        for budget in model.choices
-    ]
-    for one, budget in found:
-        if not one.finished:
-            return budget.rates[0], one
-    _, budget = max(found, key=lambda each: last_validation(each[0]))
-    return budget.rates[0], _train(model, budget, task, plan, budget.rates[0], sitting)
-
-
-def last_validation(run: Trained) -> float:
-    """Validation after the last epoch, 0 if there is none."""
-    return run.history[-1]["validation"] if run.history else 0.0
+    return rate, _train(model, task, plan, rate, sitting)
 
 
 def _train(
-    model: PublishedModel, budget: TrainingBudget, task: Task, plan: Plan, rate: float,
-    sitting: Sitting, trial: bool = False, measured: bool = True,
+    model: PublishedModel, task: Task, plan: Plan, rate: float, sitting: Sitting,
+    trial: bool = False,
 ) -> Trained:  # fmt: skip
+    budget = model.budget or plan.budget
     epochs = max(1, int(budget.trial)) if trial else budget.epochs
     recipe = replace(
         plan.preset.recipe, lr=rate, epochs=epochs, batch=budget.batch, average=budget.average,
@@ -137,19 +115,17 @@ def _train(
     origin = MODELS / f"{budget.start_from}.safetensors" if budget.start_from else None
     built = partial(
         make, model.name, task, hidden, recipe, model.recurrent, celif, cells,
-        start_from=origin, silent_feedback=budget.silent_feedback,
+        start_from=origin,
     )  # fmt: skip
     name = re.sub(r"\W+", "-", model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
-    control = silence_feedback if origin or budget.silent_feedback else None
     if origin is None:
-        measured = measured and not trial
-        return sitting.train(folder, built, task, recipe, measured, control)
+        return sitting.train(folder, built, task, recipe, measured=not trial)
     if not origin.is_file():
         return Trained(folder, [], None, 0, finished=False)
     # From other weights it is another run.
     folder += f"-{hashlib.sha256(origin.read_bytes()).hexdigest()[:8]}"
-    return sitting.train(folder, built, task, recipe, measured, control)
+    return sitting.train(folder, built, task, recipe, measured=True, control=silence_feedback)
 
 
 def stored(name: str, task: Task) -> Row:
@@ -204,9 +180,9 @@ def run(settings: Settings) -> Outcome:
                 continue
             rate, one = sweep(model, task, plan, sitting)
             # Two epochs are too few to be compared with the paper's training.
-            comparable = bool(model.budget or model.choices) and not settings.quick
+            comparable = model.budget is not None and not settings.quick
             rows.append(_row(what, one, rate, paper, comparable))
-            swept = not model.choices and len((model.budget or plan.budget).rates) > 1
+            swept = len((model.budget or plan.budget).rates) > 1
             numbers[what] = {
                 **one.plain(), "rate": rate, "finished": one.finished, "swept": swept
             }  # fmt: skip

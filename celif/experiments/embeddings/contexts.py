@@ -82,8 +82,8 @@ class ContextPlan:
 
 FULL = ContextPlan(
     ("seq-mnist", "ps-mnist"),
-    replace(presets.get("seq-mnist-88"), recipe=Recipe(epochs=10, batch=64)),
-    1,
+    replace(presets.get("seq-mnist-88"), recipe=Recipe(epochs=4, batch=64)),
+    0.2,
 )
 SHORT = ContextPlan(("digits",), Preset("digits", (32, 32), Recipe(epochs=12, batch=64)), 3)
 

@@ -28,7 +28,6 @@ def make(
     lstm_width: int = 128,
     readout: str | None = None,
     start_from: Path | None = None,
-    silent_feedback: bool = False,
 ) -> nn.Module:
     """A fresh model from the recipe's seed.
 
@@ -47,8 +46,6 @@ def make(
     start_from
         Checkpoint of a feedforward CE-LIF network of the same widths to start from. Recurrent
         weights then start at zero, so that the network begins by computing what that one does.
-    silent_feedback
-        Whether the recurrent weights of a fresh CE-LIF network start at zero.
     """
     torch.manual_seed(recipe.seed)
     options: dict[str, Any] = {} if readout is None else {"readout": readout}
@@ -56,8 +53,6 @@ def make(
         net = start(task, hidden, recipe, recurrent=recurrent, **(celif or {}), **options)
         if start_from is not None:
             _take_over(net, start_from)
-        elif silent_feedback:
-            _forget_feedback(net)
         return net
     options |= {"width": lstm_width} if name == "LSTM" else {}
     return baselines.build(name, task, hidden, recurrent, **options)
@@ -76,15 +71,9 @@ def _take_over(net: Network, start_from: Path) -> None:
             f"{start_from}: expected a network that differs from the recurrent one in feedback and "
             f"dropout alone, found another {', '.join(differ)}"
         )
-    _forget_feedback(net)
-    net.load_state_dict({**net.state_dict(), **given.state_dict()})
-
-
-@torch.no_grad()
-def _forget_feedback(net: Network) -> None:
-    """Set recurrent weights and their biases to zero."""
     for parameter in net.recurrent.parameters():
         parameter.zero_()
+    net.load_state_dict({**net.state_dict(), **given.state_dict()})
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import nn
@@ -77,21 +77,10 @@ class Sitting:
         """Train a model in the folder ``name`` while there is time, or return what is known."""
         net, folder = make(), self.out / name
         known = recorded(folder, recipe, net)
-        # A finished run without a score diverged, or it was not to be measured when it was trained.
-        unmeasured = (
-            known is not None and known.score is None and (len(known.history) >= recipe.epochs)
-        )
-        if (
-            known is not None
-            and known.finished
-            and not (measured and unmeasured)
-            and (control is None or known.controlled)
-        ):
+        if known is not None and known.finished and (control is None or known.controlled):
             return known
         if not self.over and (not self.only or any(part in name for part in self.only)):
             return train(name, net, task, recipe, self.out, measured, self.report, control=control)
-        if known is not None and measured and unmeasured:
-            return replace(known, finished=False)
         if known is not None and not (folder / METRICS).is_file():
             return known
         history = begun(folder, recipe, net)

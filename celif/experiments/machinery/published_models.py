@@ -31,8 +31,6 @@ class TrainingBudget:
     start_from
         Feedforward network of ``models/`` whose weights a recurrent one starts from, with
         recurrent weights of zero; empty for fresh weights.
-    silent_feedback
-        Whether recurrent weights start at zero although the others are fresh.
     """
 
     rates: tuple[float, ...]
@@ -42,7 +40,6 @@ class TrainingBudget:
     average: float = 0.0
     adversarial: float = 0.0
     start_from: str = ""
-    silent_feedback: bool = False
 
     def __str__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.rates)
@@ -54,7 +51,6 @@ class TrainingBudget:
             f"{self.epochs} epochs of batch {self.batch} at "
             f"{chosen if len(self.rates) > 1 else f'a rate of {rates}'}{averaged}{moved}"
             f"{f', from {start}' if self.start_from else ''}"
-            f"{', from fresh weights with recurrent ones of zero' if self.silent_feedback else ''}"
         )
 
 
@@ -73,9 +69,6 @@ class PublishedModel:
         Widths, if they are not those of the plan.
     budget
         Training, if it is not that of the plan.
-    choices
-        Trainings of which the one with the best validation after its last epoch is measured on
-        test data, the others never.
     cited
         Whether the paper cites the numbers from elsewhere; such rows are not trained here.
     """
@@ -87,7 +80,6 @@ class PublishedModel:
     hidden: tuple[int, ...] | None = None
     cited: bool = False
     budget: TrainingBudget | None = None
-    choices: tuple[TrainingBudget, ...] = ()
 
     @property
     def label(self) -> str:
@@ -97,7 +89,6 @@ class PublishedModel:
         widths = "" if self.hidden is None else f" {list(self.hidden)}"
         taken = self.budget is not None and self.budget.start_from
         start = ", begun feedforward" if taken else ""
-        start = f", the better of {len(self.choices)} runs" if self.choices else start
         return f"{self.name} {'recurrent' if self.recurrent else 'feedforward'}{widths}{start}"
 
 
@@ -110,12 +101,6 @@ LARGER_RECURRENT = TrainingBudget((2e-3,), 0, 15, 64, 0.999, adversarial=0.05)
 and adversarial inputs, which double the cost of a step."""
 TAKEN_OVER = TrainingBudget((1e-3,), 0, 4, 64, 0.999, adversarial=0.05, start_from="seq-mnist-152")
 """The same network from the weights of the stored feedforward one."""
-CHOICES = (
-    TrainingBudget((3e-3,), 0, 24, 64, 0.999, adversarial=0.05, silent_feedback=True),
-    TrainingBudget((1e-3,), 0, 10, 64, 0.999, adversarial=0.05, start_from="seq-mnist-152"),
-)
-"""Two longer trainings of that network, settled before either began: the recipe of
-models/seq-mnist-152 with fewer epochs, and :data:`TAKEN_OVER` with more of them."""
 RECURRENT_NOTE = (
     "Of recurrent CE-LIF's rate: half an epoch of Seq-MNIST with 158,386 parameters gave 94.06 % "
     "on validation data at 0.002 and 95.12 % at 0.005. The run at 0.005 was stopped after three "
@@ -143,7 +128,6 @@ TABLE: tuple[PublishedModel, ...] = (
     PublishedModel("CE-LIF", True, 98.41, 97.83, (64, 136, 136), budget=RECURRENT),
     PublishedModel("CE-LIF", True, 98.91, 98.09, (64, 152, 152), budget=LARGER_RECURRENT),
     PublishedModel("CE-LIF", True, 98.91, LEFT_OUT, (64, 152, 152), budget=TAKEN_OVER),
-    PublishedModel("CE-LIF", True, 98.91, LEFT_OUT, (64, 152, 152), choices=CHOICES),
     PublishedModel("LIF", False, 63.45, DIVERGED),
     PublishedModel("LIF", True, 84.14, 55.13),
     PublishedModel("LTMD", False, 68.56, DIVERGED),
