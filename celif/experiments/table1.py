@@ -125,7 +125,8 @@ def _train(
         return Trained(folder, [], None, 0, finished=False)
     # From other weights it is another run.
     folder += f"-{hashlib.sha256(origin.read_bytes()).hexdigest()[:8]}"
-    return sitting.train(folder, built, task, recipe, measured=True, control=silence_feedback)
+    control = silence_feedback if model.recurrent else None
+    return sitting.train(folder, built, task, recipe, measured=True, control=control)
 
 
 def stored(name: str, task: Task) -> Row:
