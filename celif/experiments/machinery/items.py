@@ -24,9 +24,8 @@ def _both(label: str) -> tuple[str, str]:
 RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
 """Models that the authors trained besides their own."""
 _MODELS = (
-    "Seq-MNIST with images and adversarial changes of them, PS-MNIST with shifted images; both "
-    "with averaged weights; three earlier networks of Seq-MNIST and one of PS-MNIST had been "
-    "measured on the test set"
+    "adversarial inputs / shifted images; both with averaged weights, and after earlier networks "
+    "(three / one) had been measured on the test set"
 )
 _TRIALS = "after six trials of rates and clips at T = 100"
 _ALIKE = f"{_TRIALS}, with the steps and batches of SoftALIF and LSTM"
@@ -64,23 +63,23 @@ ITEMS = (
     Item("Table 1", "CE-LIF feedforward, 83,562 parameters, Seq- / PS-MNIST, %", "table1",
          _stored(88)),
     Item("Table 1", "the same, mean of three seeds after the last epoch, Seq- / PS-MNIST, %",
-         "seeds", _both("CE-LIF, our rate"), cost="0.75 core-hours per task"),
+         "seeds", _both("CE-LIF, our rate"), cost="0.75 a task"),
     Item("Table 1", "the same at the paper's rate of 5e-4, Seq- / PS-MNIST, %", "seeds",
-         _both("CE-LIF, the paper's rate"), cost="0.25 core-hours per task",
+         _both("CE-LIF, the paper's rate"), cost="0.25 a task",
          note="30 epochs; the paper does not say how many"),
     Item("Table 1", "CE-LIF feedforward, 153,962 parameters, Seq- / PS-MNIST, %", "table1",
          _both("CE-LIF feedforward [64, 152, 152]"),
-         note="32 epochs, images as they are, averaged weights, one seed; after two earlier "
+         note="images as they are, averaged weights, 32 epochs, one seed; after two earlier "
          "networks of each task had been measured on the test set", unlike=True),
     Item("Table 1", "the same, networks of models/, Seq- / PS-MNIST, %", "table1", _stored(152),
          note=_MODELS, unlike=True),
     Item("Table 1, supplement", "CE-LIF recurrent, 158,386 parameters, Seq- / PS-MNIST, %",
-         "table1", _both("CE-LIF recurrent [64, 136, 136]"), cost="0.4 core-hours per task",
-         note="the first at the limit of 0.3 points; 12 epochs, dropout 0.2, one seed"),
+         "table1", _both("CE-LIF recurrent [64, 136, 136]"), cost="0.4 a task",
+         note="12 epochs, one seed; the first is just within 0.3 points"),
     Item("Table 1, supplement", "CE-LIF recurrent, 181,378 parameters, Seq- / PS-MNIST, %",
          "table1", _both("CE-LIF recurrent [64, 152, 152]"),
-         note="15 epochs, dropout 0.2, adversarial inputs, averaged weights, one seed; after "
-         "networks by another recipe had been measured on the test set", unlike=True),
+         note="adversarial inputs, averaged weights, 15 epochs, one seed; after networks by "
+         "another recipe had been measured on the test set", unlike=True),
     Item("Table 1, supplement", "the same, begun as the feedforward network of models/, Seq-MNIST, "
          "%", "table1", ("CE-LIF recurrent [64, 152, 152], begun feedforward, seq-mnist",),
          note="from models/seq-mnist-152 with recurrent weights of zero, 4 epochs with adversarial "
@@ -88,7 +87,7 @@ ITEMS = (
     *(
         Item("Table 1", f"{', '.join(RIVALS)} {structure}, {shown}-MNIST, %", "table1",
              tuple(f"{name} {structure}, {task}" for name in RIVALS),
-             cost=f"{hours:g} core-hours for 30 epochs of the four", short=True,
+             cost=f"{hours:g}, for 30 epochs", short=True,
              note="after 2 epochs, in which CE-LIF feedforward reaches "
              f"{{CE-LIF feedforward, {task}}}")
         for structure, hours in (("feedforward", 3.5), ("recurrent", 7))
@@ -102,7 +101,7 @@ ITEMS = (
          "a picture, in which a low TE⊙V makes a digit's own neuron fire", claims=True,
          note="on Seq-MNIST after 4 epochs, when {test accuracy, decoded by spike counts} % are "
          "right", unlike=True,
-         cost="0.5 core-hours for 30 epochs"),
+         cost="0.5, for 30 epochs"),
     Item("Figure 4a", "accuracy of LIF / ALIF / CE-LIF, %", "equal-time",
          ("LIF recurrent [64, 256, 256]", "ALIF recurrent [64, 256, 256]",
           "CE-LIF feedforward [64, 152, 152]"),
@@ -111,7 +110,7 @@ ITEMS = (
          note="after 3 minutes of processor time each, on 2,000 test images; ALIF is that of the "
          "paper's equation 3; LIF's run is unstable: in its trial of 30 seconds it had come to "
          "24.6 % on validation data",
-         cost="5 core-hours for 10 epochs of three seeds"),
+         cost="5, for 10 epochs of three seeds"),
     Item("Figure 4b–d", "roughness of the loss around LIF / ALIF / CE-LIF", "landscape",
          tuple(f"{name}: roughness" for name in ("LIF", "ALIF", "CE-LIF")),
          "pictures; CE-LIF's is smoother", short=True, claims=True,
@@ -119,12 +118,12 @@ ITEMS = (
          "CE-LIF's parameters, when {LIF: test accuracy}, "
          "{ALIF: test accuracy} and {CE-LIF: test accuracy} % are right; the mean bend is "
          "{LIF: mean bend} / {ALIF: mean bend} / {CE-LIF: mean bend}",
-         cost="2 core-hours for LIF and ALIF to learn"),
+         cost="2"),
     *(
         Item(f"Figure 5{part}", f"adding problem, T = {steps}, CE-LIF's loss", "adding",
              (f"CE-LIF, T = {steps}: loss",), "a curve that converges; baseline 0.167", (0.01,),
              note=f"{_MEAN}; {_LAST_STEP[steps <= 200]}", unlike=True,
-             cost="" if steps <= 200 else f"{_ADDING_HOURS[steps]:g} core-hours")
+             cost="" if steps <= 200 else f"{_ADDING_HOURS[steps]:g}")
         for part, steps in zip("abcd", (100, 200, 500, 800), strict=True)
     ),
     *(
@@ -132,7 +131,7 @@ ITEMS = (
              (f"CE-LIF, T = {steps}: loss",),
              f"a curve that converges; baseline {copy_baseline(steps):.3f}",
              (copy_baseline(steps) / 10,), cost="" if steps > 200 else
-             f"{_COPY_HOURS[steps]:g} core-hours", note=_ROWS if steps > 200 else "",
+             f"{_COPY_HOURS[steps]:g}", note=_ROWS if steps > 200 else "",
              unlike=steps > 200)
         for part, steps in zip("efgh", (100, 200, 400, 500), strict=True)
     ),
@@ -141,7 +140,7 @@ ITEMS = (
              f"adding problem, T = {' / '.join(map(str, lengths))}, loss of {name}", "adding",
              tuple(f"{name}, T = {steps}: loss" for steps in lengths), paper,
              () if paper == _UNSAID else (0.01,) * len(lengths), above=above,
-             cost=f"{hours:g} core-hours", note=note, unlike=_MEAN in note or paper == _UNSAID)
+             cost=f"{hours:g}", note=note, unlike=_MEAN in note or paper == _UNSAID)
         for name, lengths, paper, above, hours, note in (
             ("ALIF", (100, 200), "curves above CE-LIF's", True, 0.1, _EQUATION),
             ("SoftALIF", (100, 200, 500, 800), "curves above CE-LIF's", True, 0.25, _TRIALS),
@@ -158,13 +157,13 @@ ITEMS = (
     ),
     Item("Figure 5e", "copy memory, T = 100, ALIF's loss", "copy", ("ALIF, T = 100: loss",),
          "stays at the baseline, 0.173", (0.9 * copy_baseline(100),), above=True, note=_EQUATION,
-         cost="0.2 core-hours"),
+         cost="0.2"),
     *(
         Item("Figure 5e–h", f"copy memory, T = 100 / 200 / 400 / 500, {name}'s loss", "copy",
              tuple(f"{name}, T = {steps}: loss" for steps in (100, 200, 400, 500)),
              "stays at the baseline, 0.173, at T = 100",
              tuple(0.9 * copy_baseline(steps) for steps in (100, 200, 400, 500)), above=True,
-             cost=f"{hours:g} core-hours", note=f"{note}{_TRIALS}")
+             cost=f"{hours:g}", note=f"{note}{_TRIALS}")
         for name, hours, note in (
             ("SoftALIF", 0.5, ""),
             ("LSTM", 0.6, "below the baseline at T = 100 and 400, at it at 200 and 500, solved "
@@ -175,7 +174,7 @@ ITEMS = (
          "copy memory, T = 100 / 200 / 400 / 500, loss of CE-LIF tuned as the others", "copy",
          tuple(f"CE-LIF tuned as the others, T = {steps}: loss" for steps in _COPY_HOURS),
          "curves that converge", tuple(copy_baseline(steps) / 10 for steps in _COPY_HOURS),
-         cost="0.5 core-hours", note=f"solved nowhere; {_ALIKE}"),
+         cost="0.5", note=f"solved nowhere; {_ALIKE}"),
     Item("Figure 6", "the early steps' share of the gradient in copy memory, T = 400, CE-LIF / "
          "SoftALIF / LSTM", "gradients",
          tuple(f"{name}: share of the first half, after training"
@@ -192,9 +191,9 @@ ITEMS = (
              "while the paper's V⊙TE has 153,962; one seed", cost=cost)
         for how, experiments, order, recipe, cost in (
             ("each by the best of four short trials", ("contexts", "contexts"), _TUNED,
-             "4 epochs", "1.5 core-hours for 30 epochs"),
+             "4 epochs", "1.5, for 30 epochs"),
             ("by V⊙TE's recipe", ("ablation-mnist", "ablation-ps-mnist"), _ALIKE_ORDER,
-             "10 epochs", "2 core-hours for 30 epochs with 153,962 parameters"),
+             "10 epochs", "2, for 30 epochs with 153,962 parameters"),
         )
         for (shown, task, paper), experiment in zip(
             (("Seq", "seq-mnist", "68.66 / 87.55 / 95.36 / 95.55 / 98.61 / 98.84"),

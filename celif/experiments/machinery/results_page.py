@@ -44,7 +44,11 @@ In short:
 - In 8-bit integers the four networks of `models/` are right for 98.30, 98.74 (Seq-MNIST), 98.01 and
   98.45 % (PS-MNIST) of the test samples, in float for 98.19, 98.73, 98.04 and 98.43 %.
 
-What the words in the table mean:
+What a status means, and what holds for all numbers, is said [below](#how-to-read-the-table).
+"""
+
+_READING = """
+## How to read the table
 
 - **Reproduced**: with the paper's networks and task, and an accuracy at most 0.3 points below the
   paper's, a loss below our limit (0.01 for the adding problem, a tenth of the baseline for
@@ -86,9 +90,7 @@ trials of their own and the recurrent network that begins as a feedforward one w
 Intel Xeon at 2.5 GHz, where training steps take two to three times as long. "Did not converge" is
 what the paper's table prints as a dash. ALIF is that of the paper's equation 3, SoftALIF the neuron
 that Yin et al. published, which the paper's table cites.
-"""
 
-_AFTER = """
 `celif reproduce NAME` prints a record and trains only the runs that it lacks; `celif reproduce
 --page docs/results.md` makes this page from the records in `docs/results/`. They hold the numbers
 and, at full size, the training runs with recipe and commit.
@@ -127,7 +129,7 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     known = [record for record in found if record["name"] in order]
     known.sort(key=lambda record: order.index(record["name"]))
     records = {(record["name"], record["quick"]): record for record in known}
-    parts = [_INTRODUCTION, *results_summary.table(ITEMS, records), _AFTER]
+    parts = [_INTRODUCTION, *results_summary.table(ITEMS, records), _READING]
     shown = [
         record for record in known if not (record["quick"] and (record["name"], False) in records)
     ]

@@ -51,6 +51,7 @@ class Line:
     status: str
     ours: str
     paper: str
+    remarks: str
     cost: str
 
 
@@ -107,9 +108,9 @@ class Item:
         record = full or records.get((self.experiment, True))
         name = f"{self.where}: {self.what}"
         if not self.experiment:
-            return Line(name, "cited", "", self.paper, "")
+            return Line(name, "cited", "", self.paper, "", "")
         if record is None:
-            return Line(name, "not run", "", self.paper, self.cost)
+            return Line(name, "not run", "", self.paper, "", self.cost)
         if self.rows:
             return self._by_rows(name, record, full is not None)
         held = [claim["holds"] for claim in record["claims"]]
@@ -119,14 +120,8 @@ class Item:
         elif self.where == EXTRA:
             status = "measured"
         said = f"{sum(held)} of {len(held)} claims hold"
-        said += f"; {self.note}" if self.note else ""
-        return Line(
-            name,
-            status,
-            said,
-            self.paper,
-            "" if status in ("reproduced", "measured") else self.cost,
-        )
+        cost = "" if status in ("reproduced", "measured") else self.cost
+        return Line(name, status, said, self.paper, self.note, cost)
 
     def _by_rows(self, name: str, record: dict[str, Any], full: bool) -> Line:
         found = {row["what"]: row for row in record["rows"]}
@@ -135,16 +130,15 @@ class Item:
         said = [_papers(row) for row in rows]
         paper = self.paper or (said[0] if len(set(said)) == 1 else " / ".join(said))
         if not ran:
-            return Line(name, "not run", "", paper, self.cost)
+            return Line(name, "not run", "", paper, "", self.cost)
         shown = " / ".join(ours(row) if row["ours"] is not None else "not run" for row in rows)
         held = not self.claims or all(claim["holds"] for claim in record["claims"])
         status = self._status(rows, held, full)
         notes = [row["note"] for row in ran if len(self.limits) == 1 and row["note"]]
         notes += [_filled(self.note, found)] if self.note else []
-        shown += f" ({'; '.join(notes)})" if notes else ""
         missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
         missing = missing or self.unlike or status in ("smaller task", "fewer epochs")
-        return Line(name, status, shown, paper, self.cost if missing else "")
+        return Line(name, status, shown, paper, "; ".join(notes), self.cost if missing else "")
 
     def _status(self, rows: Sequence[dict[str, Any]], held: bool, full: bool) -> str:
         if not full or self.smaller:
@@ -192,10 +186,11 @@ def _papers(row: dict[str, Any]) -> str:
 def table(items: Sequence[Item], records: Records) -> list[str]:
     """Return the table in Markdown."""
     lines = [
-        "| the paper's item | status | ours | the paper's | cost of what is missing |",
-        "|---|---|---|---|---|",
+        "| the paper's item | status | ours | the paper's | remarks | core-hours missing |",
+        "|---|---|---|---|---|---|",
     ]
     for item in items:
         line = item.line(records)
-        lines.append(f"| {line.item} | {line.status} | {line.ours} | {line.paper} | {line.cost} |")
+        cells = (line.item, line.status, line.ours, line.paper, line.remarks, line.cost)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines

@@ -216,4 +216,4 @@ def test_a_note_has_the_numbers_of_rows_and_a_dash_for_a_row_that_is_not_there()
     item = Item("Table 2", "contexts", "contexts", ("a",), note="correlation {b}, loss {c}")
     rows = [ROW, {**ROW, "what": "b", "ours": 0.9429}]
     line = item.line({("contexts", False): {"rows": rows, "claims": []}})
-    assert line.ours.endswith("(correlation 0.9429, loss –)")
+    assert (line.ours, line.remarks) == ("98", "correlation 0.9429, loss –")
