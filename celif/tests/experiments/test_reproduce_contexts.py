@@ -93,12 +93,13 @@ def test_of_trials_that_validate_alike_the_one_with_the_lowest_rate_is_best() ->
         epochs = [{"validation": value, "seconds": 1.0, "loss": 2.3} for value in validations]
         return {t: Trained("", [e], None, 1) for t, e in zip(TRIALS, epochs, strict=True)}
 
-    assert [trial.rate for trial in TRIALS] == [3e-3, 3e-3, 1e-2, 1e-2]
-    assert contexts.best(tried(0.100, 0.101, 0.105, 0.1)) == TRIALS[1]
-    assert contexts.best(tried(0.1, 0.1, 0.1, 0.1)) == TRIALS[0]
-    assert contexts.best(tried(0.1, 0.1, 0.2, 0.3)) == TRIALS[3]
+    low = (0.1, 0.1)
+    assert [trial.rate for trial in TRIALS] == [1e-3, 1e-3, 3e-3, 3e-3, 1e-2, 1e-2]
+    assert contexts.best(tried(0.100, 0.101, 0.105, 0.1, *low)) == TRIALS[1]
+    assert contexts.best(tried(*low, *low, *low)) == TRIALS[0]
+    assert contexts.best(tried(*low, *low, 0.2, 0.3)) == TRIALS[5]
     diverged = Trained("", [], None, 1)  # the loss overflowed: it has no epoch
-    assert contexts.best({**tried(0.1, 0.1, 0.2, 0.3), TRIALS[3]: diverged}) == TRIALS[2]
+    assert contexts.best({**tried(*low, *low, 0.2, 0.3), TRIALS[5]: diverged}) == TRIALS[4]
 
 
 def test_steps_that_were_left_out_are_told() -> None:
