@@ -8,11 +8,10 @@ from celif.experiments import (
     evolution,
     gradients,
     landscape,
-    seeds,
     stability,
-    table1,
     te_similarity,
 )
+from celif.experiments.accuracy import seeds, table1
 from celif.experiments.embeddings import ablation, contexts
 from celif.experiments.machinery.experiment import Experiment
 from celif.experiments.memory import long_memory

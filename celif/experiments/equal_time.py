@@ -15,11 +15,11 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from celif.experiments.accuracy.table1_claims import LEARNT
 from celif.experiments.machinery.budget import Spent, one_thread, seconds_a_step, spend
 from celif.experiments.machinery.compared_models import COLOURS, make
 from celif.experiments.machinery.drawing import WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
-from celif.experiments.table1 import LEARNT
 from training import tasks
 from training.tasks import Split, Task
 from training.trainer.recipe import Recipe

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot as plt
 
-from celif.experiments import seeds
+from celif.experiments.accuracy import seeds
 from celif.experiments.machinery.experiment import Settings
 from training.trainer import presets
 

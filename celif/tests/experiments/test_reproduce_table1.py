@@ -11,7 +11,8 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 
-from celif.experiments import equal_time, table1
+from celif.experiments import equal_time
+from celif.experiments.accuracy import table1, table1_claims
 from celif.experiments.machinery.budget import Portion, one_thread, spend
 from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.experiment import Settings
@@ -45,7 +46,7 @@ def test_celif_beats_recurrent_lif_at_equal_epochs_and_sweep(tmp_path: Path) -> 
     assert lif.ours is not None
     assert celif.ours > lif.ours + 20
     # To beat a model that is still at chance is nothing to claim.
-    learnt = lif.ours > table1.LEARNT
+    learnt = lif.ours > table1_claims.LEARNT
     assert [claim.holds for claim in outcome.claims] == [True] * learnt
     assert (celif.paper, lif.paper) == (98.19, 84.14)
     # 0.01 learns faster than 0.001 in two epochs, and is the one that validation chose.
@@ -86,8 +87,40 @@ def test_artificial_networks_are_no_spiking_rivals() -> None:
     assert {"LSTM", "TCN"} < set(labels)
     rows = [table1.Row(f"{label}, digits", 90.0 if label == "TCN" else 60.0) for label in labels]
     rows[0] = table1.Row("CE-LIF feedforward, digits", 80.0)
-    (claim,) = table1._claims(rows, ("digits",))
+    (claim,) = table1_claims.claims(rows, ("digits",))
     assert claim.holds
+
+
+def test_models_are_compared_after_the_same_epochs() -> None:
+    def row(what: str, ours: float) -> table1.Row:
+        return table1.Row(f"{what}, seq-mnist", ours)
+
+    two = [row("CE-LIF feedforward", 90.0), row("LIF recurrent", 80.0)]
+    ten = [row("CE-LIF feedforward, 10 epochs", 95.0), row("GLIF feedforward, 10 epochs", 92.0)]
+    names = ("seq-mnist",)
+    after_two, after_ten = table1_claims.claims(two + ten, names)
+    assert after_two.holds  # although 92 is more than 90
+    assert after_ten.holds
+    ten[1] = row("GLIF feedforward, 10 epochs", 96.0)
+    assert [claim.holds for claim in table1_claims.claims(two + ten, names)] == [True, False]
+    assert [claim.holds for claim in table1_claims.claims(two[:1] + ten[1:], names)] == []
+
+
+def test_trainings_of_one_network_share_its_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = table1.TrainingBudget((1e-3, 1e-2), trial=1, epochs=1, batch=360)
+    model = replace(table1.QUICK[0], hidden=(8,), budget=budget)
+    longer = replace(model, budget=replace(budget, epochs=2), how="longer")
+    monkeypatch.setattr(table1, "QUICK", (model, longer))
+    outcome = table1.run(Settings(tmp_path, quick=True))
+    runs = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("*/run.json")}
+    assert len(runs) == 4  # two trials, two trainings
+    assert [len(runs[name]["history"]) for name in sorted(runs) if "sweep" in name] == [1, 1]
+    assert len({one["rate"] for one in outcome.numbers.values()}) == 1
+    assert [row.what for row in outcome.rows] == [
+        "CE-LIF feedforward [8], digits", "CE-LIF feedforward [8], longer, digits"
+    ]  # fmt: skip
 
 
 def test_recurrent_celif_rows_have_the_papers_parameters() -> None:

@@ -15,11 +15,11 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from celif.experiments.accuracy.published_models import TABLE
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.drawing import SMALL, WIDTH, legend, plain
 from celif.experiments.machinery.experiment import Claim, Experiment, Outcome, Row, Settings
-from celif.experiments.machinery.published_models import TABLE
 from celif.experiments.machinery.results_summary import NEAR
 from celif.experiments.machinery.runs import Trained
 from celif.views.pictures import FIXED, FLOAT
