@@ -53,7 +53,8 @@ def reproduce(
     """Run an experiment of the paper and compare the numbers.
 
     The result is a table, a figure, and whether each claim of the paper holds. At full size the
-    repository's record is printed first, and only training runs that it lacks are trained.
+    repository's record is printed first, and only training runs that it lacks are trained; if it
+    lacks none, nothing is, unless --minutes, --only or --again ask for it.
     """
     from celif.experiments import catalogue
     from celif.experiments.machinery import record
@@ -68,7 +69,8 @@ def reproduce(
         return
     if name is not None:
         experiment = catalogue.get(name)
-        if (minutes is not None or only) and not experiment.parts:
+        chosen = minutes is not None or bool(only)
+        if chosen and not experiment.parts:
             raise ValueError(
                 f"reproduce {name}: expected neither --minutes nor --only, because it runs as a "
                 "whole; stop it and give the command again to continue"
@@ -76,13 +78,15 @@ def reproduce(
         out = root / (f"{name}-quick" if quick else name) if out is None else out
         settings = Settings(out, quick, data, minutes, tuple(only or ()), again)
         known = None if quick or again else record.stored(experiment)
-        if known is not None and not (out / record.RESULT).is_file():
-            record.show(known, record.STORED, f"{name}.json", f"{name}.png")
-        if known is None or (out / record.RESULT).is_file() or not record.complete(known):
+        # Who gives a time or names runs wants to train, also where the record lacks no number.
+        training = known is None or chosen or not record.complete(known)
+        if known is not None:
+            found = known
+            if not (training and (out / record.RESULT).is_file()):
+                record.show(known, record.STORED, f"{name}.json", f"{name}.png")
+        if training:
             found = record.perform(experiment, settings)
             record.show(found, out)
-        else:
-            found = known
         answer(found, as_json)
     if page is not None:
         results.write(page, [out.parent if out is not None else root])

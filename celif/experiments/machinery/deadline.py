@@ -76,7 +76,7 @@ class Sitting:
     ) -> Trained:
         """Train a model in the folder ``name`` while there is time, or return what is known."""
         net, folder = make(), self.out / name
-        known = recorded(folder, recipe, net)
+        known = recorded(folder, recipe, net, len(task.train))
         if known is not None and known.finished and (control is None or known.controlled):
             return known
         if not self.over and (not self.only or any(part in name for part in self.only)):

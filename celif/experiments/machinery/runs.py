@@ -115,7 +115,7 @@ def train(
     options
         Options of :class:`training.trainer.loop.Trainer`.
     """
-    known = recorded(out / name, recipe, net)
+    known = recorded(out / name, recipe, net, len(task.train))
     known = known if known is not None and known.finished else None
     if reusable and known is not None:
         return known
@@ -154,7 +154,8 @@ def train(
     done = Trained(
         name, trainer.history, score, count, finished, tuple(watch.seconds), commit, changed
     )
-    write_run(out / name, done, asdict(recipe), checkpoint.plain_config(net))
+    network = checkpoint.plain_config(net)
+    write_run(out / name, done, asdict(recipe), network, len(task.train))
     return done
 
 
@@ -164,24 +165,33 @@ def parameters(net: nn.Module) -> int:
 
 
 def write_run(
-    folder: Path, run: Trained, recipe: dict[str, Any], network: dict[str, Any] | None = None
+    folder: Path,
+    run: Trained,
+    recipe: dict[str, Any],
+    network: dict[str, Any] | None = None,
+    samples: int | None = None,
 ) -> None:
-    """Write a run's own record."""
+    """Write a run's own record: the run, the recipe, the network, and the samples of an epoch."""
     folder.mkdir(parents=True, exist_ok=True)
-    content = {**asdict(run), "recipe": recipe, "network": network}
+    content = {**asdict(run), "recipe": recipe, "network": network, "samples": samples}
     with atomic_file(folder / RUN) as draft:
         draft.write_text(json.dumps(content), encoding="utf-8")
 
 
-def recorded(folder: Path, recipe: Recipe, net: nn.Module) -> Trained | None:
-    """Return the recorded run in ``folder`` if it trained such a network by ``recipe``, or None."""
+def recorded(folder: Path, recipe: Recipe, net: nn.Module, samples: int) -> Trained | None:
+    """Return the recorded run in ``folder``, or None if it trained something else.
+
+    It must have trained such a network by ``recipe``, on so many samples an epoch.
+    """
     path = folder / RUN
     if not path.is_file():
         return None
     known = json.loads(path.read_text(encoding="utf-8"))
     if not _same(known.pop("recipe"), recipe):
         return None
-    # Earlier records do not have the network's options, but all have its number of parameters.
+    # Earlier records have neither the samples nor the network's options, but all have its size.
+    if known.pop("samples", None) not in (None, samples):
+        return None
     if known["parameters"] != parameters(net) or not _of_network(known.pop("network", None), net):
         return None
     return Trained(**{**known, "spent": tuple(known["spent"])})

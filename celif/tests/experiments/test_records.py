@@ -24,6 +24,7 @@ from training.trainer.recipe import Recipe
 from training.trainer.run_folder import LAST, METRICS
 
 RECIPE = Recipe(epochs=1, batch=360)
+SAMPLES = len(tasks.load("digits").train)
 
 
 def trained_once(settings: Settings) -> Outcome:
@@ -74,12 +75,40 @@ def test_a_complete_record_is_printed_without_a_run(invented: Experiment, tmp_pa
     assert (tmp_path / "b" / "run-0" / LAST).exists()
 
 
+def test_a_complete_record_comes_before_results_of_ones_own(
+    invented: Experiment, tmp_path: Path
+) -> None:
+    keep(record.perform(invented, Settings(tmp_path / "a")))
+    answer("reproduce", "made-up", "--again", "--out", tmp_path / "b")
+    changed = json.loads((record.STORED / "made-up.json").read_text())
+    changed["rows"][0]["ours"] = 649.0
+    keep(changed)
+    found = answer("reproduce", "made-up", "--out", tmp_path / "b")
+    assert found["rows"] == changed["rows"]
+    # Runs that are asked for are trained, or loaded if they are there.
+    found = answer("reproduce", "made-up", "--out", tmp_path / "b", "--only", "run-1")
+    assert [row["ours"] for row in found["rows"]] == [650.0, 650.0]
+
+
+def test_a_run_of_another_length_of_an_epoch_is_not_taken(
+    invented: Experiment, tmp_path: Path
+) -> None:
+    record.perform(invented, Settings(tmp_path / "a"))
+    folder, net = tmp_path / "a" / "run-0", torch.nn.Linear(64, 10)
+    assert recorded(folder, RECIPE, net, SAMPLES) is not None
+    assert recorded(folder, RECIPE, net, SAMPLES // 5) is None
+    content = json.loads((folder / RUN).read_text())
+    del content["samples"]  # as in records of earlier versions
+    (folder / RUN).write_text(json.dumps(content))
+    assert recorded(folder, RECIPE, net, SAMPLES // 5) is not None
+
+
 def test_a_run_by_another_recipe_is_not_taken(invented: Experiment, tmp_path: Path) -> None:
     record.perform(invented, Settings(tmp_path / "a"))
     folder = tmp_path / "a" / "run-0"
     net = torch.nn.Linear(64, 10)
-    assert recorded(folder, RECIPE, net) is not None
-    assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4}), net) is None
+    assert recorded(folder, RECIPE, net, SAMPLES) is not None
+    assert recorded(folder, Recipe(**{**asdict(RECIPE), "lr": 1e-4}), net, SAMPLES) is None
 
 
 def test_a_folder_that_is_trained_anew_keeps_nothing_of_another_recipe(
@@ -131,12 +160,12 @@ def test_a_run_of_another_network_is_not_taken(
         return start(task, (4,), RECIPE, **options)
 
     train("run", net(beta=0.98), task, RECIPE, tmp_path, measured=False)
-    assert recorded(tmp_path / "run", RECIPE, net(beta=0.98)) is not None
-    assert recorded(tmp_path / "run", RECIPE, net(beta=0.99)) is None
+    assert recorded(tmp_path / "run", RECIPE, net(beta=0.98), len(task.train)) is not None
+    assert recorded(tmp_path / "run", RECIPE, net(beta=0.99), len(task.train)) is None
     monkeypatch.setattr(machine, "describe", lambda: {"commit": "later"})
     again = train("run", net(beta=0.98), task, RECIPE, tmp_path, measured=False)
     assert again.commit != "later"  # it was loaded, not trained
-    assert recorded(tmp_path / "run", RECIPE, torch.nn.Linear(3, 3)) is None
+    assert recorded(tmp_path / "run", RECIPE, torch.nn.Linear(3, 3), len(task.train)) is None
     # Neither is one that was stopped, whose record is not there yet.
     (tmp_path / "run" / RUN).unlink()
     late = Sitting(tmp_path, only=("other",))
