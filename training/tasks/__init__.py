@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from training.tasks.bundled_digits import digits
+from training.tasks.distillation import distilled
 from training.tasks.events import from_tonic, shd, ssc
 from training.tasks.mnist_files import download, mnist
 from training.tasks.objective import CLASS, STEPS, VALUE, Objective, require_classes
@@ -27,6 +28,7 @@ __all__ = [
     "adding",
     "copy_memory",
     "digits",
+    "distilled",
     "download",
     "from_arrays",
     "from_dataset",

@@ -126,6 +126,8 @@ class Task:
     image: tuple[int, int] | None = None
     encoding: str = ""
     """How a recording became channels and steps, in words; empty if the samples came that way."""
+    teacher: str = ""
+    """What the training targets were distilled from, in words; empty if they are labels alone."""
 
     @property
     def channels(self) -> int:

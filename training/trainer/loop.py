@@ -140,11 +140,12 @@ class Trainer(Generic[Net]):
         return True
 
     def about(self) -> dict[str, Any]:
-        """Return what makes a run that run: network, task, encoding, recipe, processes, origin."""
+        """Return what makes a run that run, from the network to where its weights come from."""
         return {
             "network": checkpoint.plain_config(self.net),
             "task": self.task.name,
             "encoding": self.task.encoding,
+            "teacher": self.task.teacher,
             "recipe": asdict(self.recipe),
             "processes": self.group.size,
             "origin": self.origin,

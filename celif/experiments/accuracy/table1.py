@@ -32,6 +32,7 @@ from celif.experiments.accuracy.published_models import (
 )
 from celif.experiments.accuracy.table1_claims import LEARNT, claims, recurrent_and_feedforward
 from celif.experiments.accuracy.table1_figure import draw
+from celif.experiments.accuracy.teacher import taught
 from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.deadline import Sitting
@@ -119,7 +120,8 @@ def _train(
     name = re.sub(r"\W+", "-", model.network if trial else model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
     if origin is None:
-        return sitting.train(folder, built, task, recipe, measured=not trial)
+        teach = partial(taught, task, sitting.out, sitting.report) if budget.taught else None
+        return sitting.train(folder, built, task, recipe, measured=not trial, prepare=teach)
     if not origin.is_file():
         return Trained(folder, [], None, 0, finished=False)
     # From other weights it is another run.

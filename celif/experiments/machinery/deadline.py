@@ -73,14 +73,22 @@ class Sitting:
         recipe: Recipe,
         measured: bool = False,
         control: Callable[[nn.Module], object] | None = None,
+        prepare: Callable[[], Task | None] | None = None,
     ) -> Trained:
-        """Train a model in the folder ``name`` while there is time, or return what is known."""
+        """Train a model in the folder ``name`` while there is time, or return what is known.
+
+        ``prepare`` makes the task to train on, if that takes long; None if there was no time.
+        """
         net, folder = make(), self.out / name
         known = recorded(folder, recipe, net, len(task.train))
         if known is not None and known.finished and (control is None or known.controlled):
             return known
         if not self.over and (not self.only or any(part in name for part in self.only)):
-            return train(name, net, task, recipe, self.out, measured, self.report, control=control)
+            ready = task if prepare is None else prepare()
+            if ready is not None:
+                return train(
+                    name, net, ready, recipe, self.out, measured, self.report, control=control
+                )
         if known is not None and not (folder / METRICS).is_file():
             return known
         history = begun(folder, recipe, net)

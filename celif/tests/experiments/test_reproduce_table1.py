@@ -12,7 +12,7 @@ import torch
 from matplotlib import pyplot as plt
 
 from celif.experiments import equal_time
-from celif.experiments.accuracy import table1, table1_claims
+from celif.experiments.accuracy import table1, table1_claims, teacher
 from celif.experiments.machinery.budget import Portion, one_thread, spend
 from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.experiment import Settings
@@ -22,6 +22,7 @@ from training.support import compiled
 from training.trainer.loop import start
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
+from training.trainer.run_folder import LAST
 
 
 @pytest.fixture(autouse=True)
@@ -284,12 +285,35 @@ def test_trial_of_a_rate_takes_its_share_of_the_images(
     samples: dict[str, int] = {}
     train = table1.Sitting.train
 
-    def watched(self, name, make, task, recipe, measured=False):
+    def watched(self, name, make, task, recipe, measured=False, **options):
         samples[name] = len(task.train)
-        return train(self, name, make, task, recipe, measured)
+        return train(self, name, make, task, recipe, measured, **options)
 
     monkeypatch.setattr(table1.Sitting, "train", watched)
     table1.run(Settings(tmp_path, quick=True))
     trial, _, whole = samples.values()
     assert whole == len(tasks.load("digits").train)
     assert abs(trial - whole / 2) <= budget.batch / 2
+
+
+def test_a_teacher_is_trained_for_rows_that_are_run_and_its_outputs_are_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teacher, "RECIPE", Recipe(epochs=2, batch=64, lr=4e-3))
+    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, taught=True)
+    model = replace(table1.QUICK[0], hidden=(8,), budget=budget)
+    monkeypatch.setattr(table1, "QUICK", (model,))
+    table1.run(Settings(tmp_path, quick=True, only=("another",)))
+    assert not list(tmp_path.glob("*/run.json"))
+    table1.run(Settings(tmp_path, quick=True))
+    runs = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("*/run.json")}
+    assert len(runs) == 1 + teacher.TEACHERS
+    learnt = [runs[f"digits-teacher-{i}"]["history"][-1]["validation"] for i in range(2)]
+    assert min(learnt) > 0.5
+    (student,) = (name for name in runs if "teacher" not in name)
+    assert checkpoint.read(tmp_path / student / LAST)["teacher"].startswith("outputs ")
+    outputs = [checkpoint.read(tmp_path / f"digits-teacher-{i}" / LAST)["weights"] for i in (0, 1)]
+    assert any(not torch.equal(outputs[0][name], outputs[1][name]) for name in outputs[0])
+    # Only where time is up before the teacher is trained, the row is not begun.
+    late = table1.run(Settings(tmp_path / "late", quick=True, minutes=0.0))
+    assert late.rows[0].note == "not run"
