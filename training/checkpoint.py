@@ -40,7 +40,7 @@ LATE_BUILDERS = {"QuantizedNetwork": "export.qat.network"}
 _OPTIONAL: dict[str, tuple[type, str]] = {
     "task": (str, "the name of a task"),
     "encoding": (str, "how samples were made, in words"),
-    "teacher": (str, "what it was distilled from, in words"),
+    "teacher": (dict, "options by name"),
     "recipe": (dict, "options by name"),
     "history": (list, "a list of epochs"),
     "origin": (str, "a path"),

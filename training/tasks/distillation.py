@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from training.tasks.objective import CLASS, Objective, require_classes
-from training.tasks.task import Split, Task
+from training.tasks.task import Split, Task, Teacher
 
 TEMPERATURE, SHARE = 4.0, 0.9
 
@@ -82,7 +82,7 @@ def distilled(
         task,
         train=Split(task.train.x, targets),
         objective=Objective(CLASS.name, loss, _hits, CLASS.targets),
-        teacher=f"outputs {digest}, temperature {temperature:g}, share {share:g}",
+        teacher=Teacher(digest, temperature, share),
     )
 
 

@@ -109,6 +109,15 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """What training targets were distilled from: the digest of a model's outputs, and how."""
+
+    outputs: str
+    temperature: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Task:
     """A data set and its objective; networks see the steps in the order of ``permutation``.
 
@@ -126,8 +135,8 @@ class Task:
     image: tuple[int, int] | None = None
     encoding: str = ""
     """How a recording became channels and steps, in words; empty if the samples came that way."""
-    teacher: str = ""
-    """What the training targets were distilled from, in words; empty if they are labels alone."""
+    teacher: Teacher | None = None
+    """What the training targets were distilled from; None if they are labels alone."""
 
     @property
     def channels(self) -> int:

@@ -145,7 +145,7 @@ class Trainer(Generic[Net]):
             "network": checkpoint.plain_config(self.net),
             "task": self.task.name,
             "encoding": self.task.encoding,
-            "teacher": self.task.teacher,
+            "teacher": None if self.task.teacher is None else asdict(self.task.teacher),
             "recipe": asdict(self.recipe),
             "processes": self.group.size,
             "origin": self.origin,

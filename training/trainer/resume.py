@@ -41,7 +41,6 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
     theirs["recipe"] = recipe
     if content.get("encoding") is None:  # an earlier version did not say
         theirs["encoding"] = ours["encoding"]
-    theirs["teacher"] = content.get("teacher") or ""  # an earlier version had none
     for name in ("network", "task", "encoding", "teacher", "recipe"):
         if theirs[name] != ours[name]:
             raise CheckpointError(

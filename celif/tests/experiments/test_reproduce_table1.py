@@ -19,6 +19,7 @@ from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
 from training import checkpoint, tasks
 from training.support import compiled
+from training.tasks.distillation import SHARE
 from training.trainer.loop import start
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
@@ -311,7 +312,7 @@ def test_a_teacher_is_trained_for_rows_that_are_run_and_its_outputs_are_learnt(
     learnt = [runs[f"digits-teacher-{i}"]["history"][-1]["validation"] for i in range(2)]
     assert min(learnt) > 0.5
     (student,) = (name for name in runs if "teacher" not in name)
-    assert checkpoint.read(tmp_path / student / LAST)["teacher"].startswith("outputs ")
+    assert checkpoint.read(tmp_path / student / LAST)["teacher"]["share"] == SHARE
     outputs = [checkpoint.read(tmp_path / f"digits-teacher-{i}" / LAST)["weights"] for i in (0, 1)]
     assert any(not torch.equal(outputs[0][name], outputs[1][name]) for name in outputs[0])
     # Only where time is up before the teacher is trained, the row is not begun.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -77,7 +77,8 @@ def test_a_run_is_resumed_with_its_own_teacher_alone(tmp_path):
     taught = distilled(task, outputs_of(task))
     whole = train(taught, tmp_path / "whole", replace(RECIPE, epochs=4))
     train(taught, tmp_path / "run", replace(RECIPE, epochs=4, patience=None, seed=4))
-    assert whole.about()["teacher"] == taught.teacher != ""
+    assert taught.teacher is not None
+    assert whole.about()["teacher"] == asdict(taught.teacher)
     others = (task, distilled(task, outputs_of(task, 1.0)), distilled(task, outputs_of(task), 2.0))
     for other in others:
         with pytest.raises(CheckpointError, match="expected the same teacher as the run began"):
