@@ -53,6 +53,7 @@ class Card:
     recipe: dict[str, Any]
     network: dict[str, Any]
     origin: str | None
+    teacher: dict[str, Any] | None
     history: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,6 +110,7 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
         recipe=content["recipe"],
         network=net.config.plain(),
         origin=content.get("origin"),
+        teacher=content.get("teacher"),
         history=content["history"],
     )
 
@@ -185,7 +187,16 @@ def _recipe(card: Card) -> str:
     folder = " --data DIR" if "mnist" in card.task else ""
     words = " ".join([f"celif train --preset {_preset(card)}{folder}", *options])
     begun = "" if card.origin is None else f", from the weights of {card.origin}"
-    return f"`{words}`, seed {recipe['seed']}{begun}"
+    return f"`{words}`, seed {recipe['seed']}{begun}{_taught(card.teacher)}"
+
+
+def _taught(teacher: dict[str, Any] | None) -> str:
+    if teacher is None:
+        return ""
+    return (
+        f", distilled from a teacher (digest of its outputs {teacher['outputs']}, temperature "
+        f"{teacher['temperature']:g}, share {teacher['share']:g})"
+    )
 
 
 def _preset(card: Card) -> str:

@@ -165,6 +165,27 @@ def train(
             rich_help_panel=_RECIPE,
         ),
     ] = None,
+    teacher: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also learn the outputs of this checkpoint, or those in an .npy file.",
+            rich_help_panel=_RECIPE,
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            help="Divides the teacher's outputs and the network's; default 4.",
+            rich_help_panel=_RECIPE,
+        ),
+    ] = None,
+    teacher_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Part of the loss that is the teacher's; default 0.9.", rich_help_panel=_RECIPE
+        ),
+    ] = None,
     average: Annotated[
         float | None,
         typer.Option(
@@ -274,6 +295,7 @@ def train(
         start,
         labels,
         task,
+        train_job.taught_by(out, resume, teacher, temperature, teacher_share),
     )
     train_job.start(job, devices, device)
 

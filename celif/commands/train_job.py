@@ -20,6 +20,7 @@ from torch.multiprocessing import ProcessExitedException
 
 from celif import console, exits
 from celif.commands.options import answer
+from celif.inputs.teachers import taught
 from celif.inputs.user_tasks import SUFFIXES, load_task
 from training import checkpoint, trainer
 from training.checkpoint import CheckpointError
@@ -50,6 +51,15 @@ class TrainJob:
     labels: Path | None = None
     found_by: str | None = None
     """How to find the task, where that is not its name: a run from Python may have any name."""
+    teacher: TeacherFile | None = None
+
+
+@dataclass(frozen=True)
+class TeacherFile:
+    """Whose outputs to learn as well, and how."""
+
+    path: Path
+    options: dict[str, float]
 
 
 def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) -> Preset:
@@ -84,6 +94,28 @@ def _of_run(path: Path) -> Preset:
             f"{path}: expected a known recipe, found {error}; update celif-lava"
         ) from None
     return Preset(content["task"], hidden, recipe, network)
+
+
+def taught_by(
+    out: Path, resume: bool, path: Path | None, temperature: float | None, share: float | None
+) -> TeacherFile | None:
+    """Return the teacher of a run; one that is resumed keeps how it learns from it."""
+    known = None
+    if resume and (out / trainer.LAST).exists():
+        known = checkpoint.read(out / trainer.LAST).get("teacher")
+    options = {"temperature": temperature, "share": share}
+    if path is None:
+        if known is not None:
+            raise ValueError(
+                f"{out}: expected --teacher FILE, because this run learns from a teacher; its file "
+                "is not kept with the run"
+            )
+        if any(value is not None for value in options.values()):
+            raise ValueError("--temperature and --teacher-share: expected together with --teacher")
+        return None
+    given = {name: value for name, value in options.items() if value is not None}
+    kept = {name: known[name] for name in options if name in known} if known else {}
+    return TeacherFile(path, {**kept, **given})
 
 
 def require_preset(run: Preset, name: str, out: Path) -> None:
@@ -167,6 +199,8 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
     first, preset = group.rank == 0, job.preset
     task = load_task(job.found_by or preset.task, job.data, job.labels)
     task = replace(task, name=preset.task)
+    if job.teacher is not None:
+        task = taught(task, job.teacher.path, **job.teacher.options)
     net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
     origin = None
     if job.origin is not None:

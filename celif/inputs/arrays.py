@@ -39,6 +39,17 @@ def read_labels(file: Path, samples: int, option: str = "--labels") -> np.ndarra
     return labels
 
 
+def read_outputs(file: Path, option: str = "--teacher") -> np.ndarray:
+    """Read a model's outputs (sample, class) from an ``.npy`` file, in float32."""
+    expected = "a .npy file of numbers, (sample, class)"
+    found = _read(file, option, expected)
+    if found.dtype.kind not in "iuf" or found.ndim != 2:
+        raise ValueError(
+            f"{option} {file}: expected {expected}, found {found.dtype} of shape {found.shape}"
+        )
+    return found.astype(np.float32)
+
+
 def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.ndarray]:
     """Read ``x`` and, if they are there, ``y``, ``x_test`` and ``y_test`` from an archive."""
     if not file.is_file():

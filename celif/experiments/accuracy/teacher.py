@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from celif.experiments.machinery.runs import train
+from celif.inputs import teachers
 from training.tasks import Task, distilled
-from training.trainer.evaluation import placed
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
 
@@ -78,13 +78,5 @@ def taught(task: Task, out: Path, report: Callable[[Progress], None]) -> Task | 
         name = f"{task.name}-teacher-{seed}"
         if not train(name, net, task, recipe, out, measured=False, report=report).finished:
             return None
-        outputs += _outputs(net, task) / TEACHERS
+        outputs += teachers.outputs(net, task.train.x) / TEACHERS
     return distilled(task, outputs)
-
-
-@torch.no_grad()
-def _outputs(net: nn.Module, task: Task, size: int = 500) -> torch.Tensor:
-    """The outputs for the training samples, in their order."""
-    net.eval()
-    inputs = task.train.x.split(size)
-    return torch.cat([net(placed(x, x, net)[0]).cpu() for x in inputs])

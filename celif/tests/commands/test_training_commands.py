@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import inspect
 import json
@@ -11,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -216,6 +218,7 @@ def test_card_tells_every_option_of_the_network(tmp_path: Path) -> None:
     said = answer("train", "--out", tmp_path / "run", *with_all)
     begun = ("--start", first["checkpoint"], "--batch", 200)
     started = answer("train", "--out", tmp_path / "started", *begun)
+    taught = answer("train", "--out", tmp_path / "taught", *SMALL, "--teacher", first["checkpoint"])
     for result, words in (
         (
             said,
@@ -223,6 +226,7 @@ def test_card_tells_every_option_of_the_network(tmp_path: Path) -> None:
             "--tied-dropout --recurrent",
         ),
         (started, f"from the weights of {first['checkpoint']} (SHA-256 "),
+        (taught, ", distilled from a teacher (digest of its outputs "),
     ):
         answer("export", result["checkpoint"], "-o", Path(result["checkpoint"]).with_suffix(".net"))
         assert words in run_celif("card", result["checkpoint"], "--lava-samples", 0).stdout
@@ -271,3 +275,61 @@ def test_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     code = GUIDE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     exec(compile(code, str(GUIDE), "exec"), {})
     assert (tmp_path / "runs" / "mine" / "best.safetensors").is_file()
+
+
+def test_a_network_learns_from_a_checkpoint_or_from_outputs_in_a_file(
+    tmp_path: Path, end_of: Any
+) -> None:
+    answer("train", "--out", tmp_path / "teacher", *SMALL, "--epochs", 8)
+    first = tmp_path / "teacher" / "best.safetensors"
+    how = ("--temperature", 2, "--teacher-share", 0.5)
+    answer("train", "--out", tmp_path / "student", *SMALL, "--teacher", first, *how)
+    last = checkpoint.read(tmp_path / "student" / "last.safetensors")
+    task, net = tasks.load("digits"), checkpoint.load(first)
+    with torch.no_grad():
+        outputs = net(task.train.x)
+    assert outputs.std(0).max() > 0  # it fires
+    digest = hashlib.sha256(outputs.numpy().tobytes()).hexdigest()[:16]
+    assert last["teacher"] == {"outputs": digest, "temperature": 2.0, "share": 0.5}
+
+    # The same outputs from a file give the same weights.
+    np.save(tmp_path / "outputs.npy", outputs.numpy())
+    file = ("--teacher", tmp_path / "outputs.npy")
+    answer("train", "--out", tmp_path / "file", *SMALL, *file, *how)
+    again = checkpoint.read(tmp_path / "file" / "last.safetensors")
+    assert all(torch.equal(again["weights"][n], w) for n, w in last["weights"].items())
+    alone = answer("train", "--out", tmp_path / "alone", *SMALL)
+    weights = checkpoint.read(alone["checkpoint"])["weights"]
+    assert any(not torch.equal(weights[n], w) for n, w in last["weights"].items())
+
+    # A longer run keeps its temperature and share, and needs its teacher.
+    resume = ("train", "--out", tmp_path / "file", "--resume", "--epochs", 2)
+    refused = end_of(*resume)
+    assert refused.code == 2
+    assert "expected --teacher FILE, because this run learns from a teacher" in refused.error
+    assert answer(*resume, *file)["epochs"] == 2
+    np.save(tmp_path / "outputs.npy", 2 * outputs.numpy())
+    assert "expected the same teacher as the run began with" in end_of(*resume, *file).error
+
+
+def test_teachers_that_do_not_fit_are_refused(tmp_path: Path, end_of: Any) -> None:
+    def refusal(*options: object) -> str:
+        found = end_of("train", "--out", tmp_path / "run", *SMALL, *options)
+        assert found.code == 2
+        assert not (tmp_path / "run").exists()
+        return str(found.error)
+
+    assert "together with --teacher" in refusal("--teacher-share", 0.5)
+    file = tmp_path / "outputs.npy"
+    assert "found no such file" in refusal("--teacher", file)
+    np.save(file, np.zeros((3, 10)))
+    assert "outputs (sample, class) of shape (1293, 10)" in refusal("--teacher", file)
+    np.save(file, np.zeros(3))
+    assert "expected a .npy file of numbers, (sample, class)" in refusal("--teacher", file)
+    np.save(file, np.array([{}, {}]))
+    assert "found Python objects" in refusal("--teacher", file)
+    models = Path(__file__).parents[3] / "models"
+    of_another = models / "seq-mnist-88.safetensors"
+    assert "expected task seq-mnist, got task digits" in refusal("--teacher", of_another)
+    netx = models / "seq-mnist-88.net"
+    assert "pass the checkpoint that it was exported from" in refusal("--teacher", netx)
