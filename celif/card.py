@@ -16,7 +16,7 @@ from export.convert.to_integers import digest
 from export.model.network import CelifLayer
 from training import checkpoint, tasks
 from training.network.network import Network
-from training.trainer import presets
+from training.trainer import evaluation, presets
 from training.trainer.recipe import Recipe
 
 CURVE = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
@@ -87,8 +87,7 @@ def measure(model: Path, data: Path | None, samples: int | None, lava_samples: i
     x, y = test.x[:samples], test.y[:samples]
     trace = run_twin(fixed, x.numpy())
     labels = y.numpy()
-    with torch.no_grad():
-        floats = torch.cat([net(part) for part in x.split(256)]).argmax(1).numpy()
+    floats = evaluation.outputs(net, x).argmax(1).numpy()
     layers = [layer for layer in fixed.layers if isinstance(layer, CelifLayer)]
     return Card(
         name=model.stem,

@@ -9,7 +9,9 @@ versions 1 and 2, which torch pickled, are read by ``celif convert`` alone
 from __future__ import annotations
 
 import importlib
+import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,9 +122,27 @@ def check_fields(content: dict[str, Any]) -> None:
     for name, (types, meaning) in _OPTIONAL.items():
         if not isinstance(content.get(name), (types, type(None))):
             raise CheckpointError(f"{name}: expected {meaning}, found {content[name]!r:.60}")
+    _check_teacher(content.get("teacher"))
     for name in ("weights", "raw"):
         if name in content or name == "weights":
             _check_weights(name, content.get(name))
+
+
+def _check_teacher(teacher: dict[str, Any] | None) -> None:
+    if teacher is None:
+        return
+    digest = teacher.get("outputs")
+    numbers = [teacher.get(name) for name in ("temperature", "share")]
+    if not (
+        len(teacher) == 3
+        and isinstance(digest, str)
+        and re.fullmatch("[0-9a-f]{16}", digest)
+        and all(isinstance(value, float) and math.isfinite(value) for value in numbers)
+    ):
+        raise CheckpointError(
+            "teacher: expected a digest of its outputs, a temperature and a share, found "
+            f"{teacher!r:.100}"
+        )
 
 
 def _holds_tensor(value: Any) -> bool:

@@ -53,8 +53,8 @@ def reproduce(
     """Run an experiment of the paper and compare the numbers.
 
     The result is a table, a figure, and whether each claim of the paper holds. At full size the
-    repository's record is printed first, and only training runs that it lacks are trained; if it
-    lacks none, nothing is, unless --minutes, --only or --again ask for it.
+    repository's record is printed first, and only training runs that it lacks are trained. If it is
+    complete, nothing is trained, except by --minutes, --only or --again.
     """
     from celif.experiments import catalogue
     from celif.experiments.machinery import record
@@ -78,7 +78,7 @@ def reproduce(
         out = root / (f"{name}-quick" if quick else name) if out is None else out
         settings = Settings(out, quick, data, minutes, tuple(only or ()), again)
         known = None if quick or again else record.stored(experiment)
-        # Who gives a time or names runs wants to train, also where the record lacks no number.
+        # --minutes and --only ask for training even where the record is complete.
         training = known is None or chosen or not record.complete(known)
         if known is not None:
             found = known
@@ -87,6 +87,8 @@ def reproduce(
         if training:
             found = record.perform(experiment, settings)
             record.show(found, out)
+        elif any(out.glob("*")):
+            console.note(f"{out} is left as it is; --minutes goes on there, --again starts anew")
         answer(found, as_json)
     if page is not None:
         results.write(page, [out.parent if out is not None else root])

@@ -295,9 +295,25 @@ def train(
         start,
         labels,
         task,
-        train_job.taught_by(out, resume, teacher, temperature, teacher_share),
+        teacher,
+        _distillation(teacher, resume, temperature, teacher_share),
     )
     train_job.start(job, devices, device)
+
+
+def _distillation(
+    teacher: Path | None, resume: bool, temperature: float | None, share: float | None
+) -> dict[str, float]:
+    """Return the options of distillation that were given, once they are known to be sound."""
+    from training.tasks import distillation
+
+    given = {"temperature": temperature, "share": share}
+    options = {name: value for name, value in given.items() if value is not None}
+    if options and teacher is None and not resume:
+        raise ValueError("--temperature and --teacher-share: expected together with --teacher")
+    usual = {"temperature": distillation.TEMPERATURE, "share": distillation.SHARE}
+    distillation.check_options(**{**usual, **options})
+    return options
 
 
 def _run_name(preset: str | None, task: str | None, own: str | None, start: Path | None) -> str:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,12 @@ from torch.multiprocessing import ProcessExitedException
 
 from celif import console, exits
 from celif.commands.options import answer
-from celif.inputs.teachers import taught
+from celif.inputs import teachers
 from celif.inputs.user_tasks import SUFFIXES, load_task
 from training import checkpoint, trainer
 from training.checkpoint import CheckpointError
 from training.kernels import pool
+from training.tasks import Task
 from training.trainer import distributed, presets
 from training.trainer.distributed import Group
 from training.trainer.presets import Preset
@@ -51,15 +52,10 @@ class TrainJob:
     labels: Path | None = None
     found_by: str | None = None
     """How to find the task, where that is not its name: a run from Python may have any name."""
-    teacher: TeacherFile | None = None
-
-
-@dataclass(frozen=True)
-class TeacherFile:
-    """Whose outputs to learn as well, and how."""
-
-    path: Path
-    options: dict[str, float]
+    teacher: Path | None = None
+    """Checkpoint or outputs to learn from as well."""
+    distillation: dict[str, float] = field(default_factory=dict)
+    """How: ``temperature`` and ``share``, where they were given."""
 
 
 def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) -> Preset:
@@ -94,28 +90,6 @@ def _of_run(path: Path) -> Preset:
             f"{path}: expected a known recipe, found {error}; update celif-lava"
         ) from None
     return Preset(content["task"], hidden, recipe, network)
-
-
-def taught_by(
-    out: Path, resume: bool, path: Path | None, temperature: float | None, share: float | None
-) -> TeacherFile | None:
-    """Return the teacher of a run; one that is resumed keeps how it learns from it."""
-    known = None
-    if resume and (out / trainer.LAST).exists():
-        known = checkpoint.read(out / trainer.LAST).get("teacher")
-    options = {"temperature": temperature, "share": share}
-    if path is None:
-        if known is not None:
-            raise ValueError(
-                f"{out}: expected --teacher FILE, because this run learns from a teacher; its file "
-                "is not kept with the run"
-            )
-        if any(value is not None for value in options.values()):
-            raise ValueError("--temperature and --teacher-share: expected together with --teacher")
-        return None
-    given = {name: value for name, value in options.items() if value is not None}
-    kept = {name: known[name] for name in options if name in known} if known else {}
-    return TeacherFile(path, {**kept, **given})
 
 
 def require_preset(run: Preset, name: str, out: Path) -> None:
@@ -199,8 +173,7 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
     first, preset = group.rank == 0, job.preset
     task = load_task(job.found_by or preset.task, job.data, job.labels)
     task = replace(task, name=preset.task)
-    if job.teacher is not None:
-        task = taught(task, job.teacher.path, **job.teacher.options)
+    task = _with_teacher(task, job, group)
     net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
     origin = None
     if job.origin is not None:
@@ -237,6 +210,22 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
             net = training.run()
     if first:
         _tell(job, net.num_parameters, training)
+
+
+def _with_teacher(task: Task, job: TrainJob, group: Group) -> Task:
+    """Distil the task if the job has a teacher, or the run that it continues had one."""
+    last = job.out / trainer.LAST
+    resumed = job.resume and last.exists()
+    known = teachers.of_run(checkpoint.read(last)) if resumed else {}
+    if task.teacher is None and (job.teacher is not None or known):
+        options = {**known, **job.distillation}
+        return teachers.teach(task, job.teacher, job.out, resumed, group, **options)
+    begun = job.origin is not None and teachers.of_run(checkpoint.read(job.origin))
+    if begun and task.teacher is None and group.rank == 0:
+        console.note(
+            f"{job.origin} learnt from a teacher, this run does not; for it to do so pass --teacher"
+        )
+    return task
 
 
 @contextmanager

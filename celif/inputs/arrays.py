@@ -47,7 +47,13 @@ def read_outputs(file: Path, option: str = "--teacher") -> np.ndarray:
         raise ValueError(
             f"{option} {file}: expected {expected}, found {found.dtype} of shape {found.shape}"
         )
-    return found.astype(np.float32)
+    with np.errstate(over="ignore"):
+        outputs = found.astype(np.float32)
+    if not np.isfinite(outputs).all():
+        raise ValueError(
+            f"{option} {file}: expected {expected}, finite in float32, found numbers that are not"
+        )
+    return outputs
 
 
 def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.ndarray]:

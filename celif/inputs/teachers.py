@@ -1,27 +1,37 @@
-"""Teachers of a training run: checkpoints, or another model's outputs in a file."""
+"""The teacher of a training run: a checkpoint, or another model's outputs in a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
+from celif import console
 from celif.inputs import samples
 from celif.inputs.arrays import read_outputs
-from training.tasks import distilled
-from training.trainer.evaluation import placed
+from training.checkpoint import CheckpointError
+from training.support.atomic import atomic_file
+from training.tasks import Split, distilled
+from training.trainer import evaluation
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from training.tasks import Task
+    from training.trainer.distributed import Group
 
-_BATCH = 256
+KEPT = "teacher.npy"
+"""The teacher's outputs in the folder of a run, with which it is resumed."""
+_FORMS = "a network's checkpoint, or outputs (sample, class) in an .npy file"
 
 
-def taught(task: Task, path: Path, **options: Any) -> Task:
-    """Return ``task`` distilled from a teacher.
+def teach(
+    task: Task, path: Path | None, out: Path, resumed: bool, group: Group, **options: float
+) -> Task:
+    """Return ``task`` distilled from the teacher of a run.
+
+    The first process finds the outputs and keeps them in the run's folder, where the others read
+    them.
 
     Parameters
     ----------
@@ -29,24 +39,85 @@ def taught(task: Task, path: Path, **options: Any) -> Task:
         What is trained on.
     path
         Checkpoint of a network for the same task, or an ``.npy`` file with the outputs (sample,
-        class) of any model for the training samples in their order.
+        class) of any model for the training samples in their order; None to resume with those that
+        are kept.
+    out, resumed
+        The run's folder, and whether it holds a run that goes on.
+    group
+        The processes that train.
     options
         ``temperature`` and ``share`` of :func:`training.tasks.distilled`.
     """
-    if path.suffix == ".npy":
-        return distilled(task, torch.from_numpy(read_outputs(path)), **options)
-    model = samples.open_model(path)
+    if group.rank == 0 and not (resumed and (out / KEPT).is_file()):
+        if path is None:
+            raise ValueError(
+                f"{out}: expected {KEPT}, the outputs that this run learns, found none; pass the "
+                "run's --teacher"
+            )
+        outputs = _outputs(path, task)
+        found = distilled(task, outputs, **options)  # refuses what does not fit
+        _look(found, outputs)
+        out.mkdir(parents=True, exist_ok=True)
+        with atomic_file(out / KEPT) as draft, draft.open("wb") as file:
+            np.save(file, outputs)
+    elif group.rank == 0 and path is not None:
+        _require_same(read_outputs(out / KEPT, "teacher"), _outputs(path, task), path, out)
+    group.totals([0.0], torch.device("cpu"))  # until the first process is done
+    return distilled(task, read_outputs(out / KEPT, "teacher"), **options)
+
+
+def _outputs(path: Path, task: Task) -> np.ndarray:
+    if path.suffix.lower() == ".npy":
+        return read_outputs(path)
+    if not path.is_file():
+        raise ValueError(f"--teacher {path}: expected {_FORMS}, found no such file")
+    try:
+        model = samples.open_model(path)
+    except CheckpointError as error:
+        raise ValueError(
+            f"--teacher {path}: expected {_FORMS}; save the outputs of other models for the "
+            f"training samples with numpy.save ({error})"
+        ) from None
     if model.net is None:
         raise ValueError(
-            f"--teacher {path}: expected a checkpoint, or outputs (sample, class) in an .npy file, "
-            "found a netx file; pass the checkpoint that it was exported from"
+            f"--teacher {path}: expected {_FORMS}, found a netx file; pass the checkpoint that it "
+            "was exported from"
         )
-    samples.require_same_task(model, task)
-    return distilled(task, outputs(model.net, task.train.x), **options)
+    try:
+        samples.require_same_task(model, task)
+    except ValueError as error:
+        raise ValueError(f"--teacher: expected a network for task {task.name}; {error}") from None
+    return evaluation.outputs(model.net, task.train.x).numpy()
 
 
-@torch.no_grad()
-def outputs(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    """Return the outputs of a network in evaluation mode for samples, in their order."""
-    net.eval()
-    return torch.cat([net(placed(part, part, net)[0]).cpu() for part in x.split(_BATCH)])
+def _look(task: Task, outputs: np.ndarray) -> None:
+    """Say how good a teacher is, and warn of what cannot be right."""
+    assert isinstance(task.train, Split)
+    right = float(task.objective.scores(torch.from_numpy(outputs), task.train.y).mean())
+    console.note(f"the teacher is right for {right:.2%} of the training samples")
+    if right < 2 / task.classes:
+        console.warn(
+            "the teacher is hardly better than chance: its outputs must be those for the training "
+            "samples, task.train.x, in their order"
+        )
+    if (outputs >= 0).all() and np.allclose(outputs.sum(1), 1, atol=1e-3):
+        console.warn(
+            "the teacher's outputs look like probabilities, and are expected as they are before a "
+            "softmax; pass their logarithms"
+        )
+
+
+def _require_same(kept: np.ndarray, given: np.ndarray, path: Path, out: Path) -> None:
+    """Refuse another teacher; the same one has sums in another order on another processor."""
+    same = kept.shape == given.shape
+    if not same or float(np.abs(kept - given).mean()) > 0.01 * float(kept.std()):
+        raise ValueError(
+            f"--teacher {path}: expected the teacher that the run began with, whose outputs are in "
+            f"{out / KEPT}, found another; use another folder for another run"
+        )
+
+
+def of_run(content: dict[str, Any]) -> dict[str, float]:
+    """Return how the run of a checkpoint learns from its teacher; empty if it has none."""
+    known = content.get("teacher") or {}
+    return {name: known[name] for name in ("temperature", "share") if name in known}

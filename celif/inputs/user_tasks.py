@@ -181,7 +181,7 @@ def require_task(
         )
     found = task.channels, task.steps
     wrong = task.classes != outputs if ours else task.classes > outputs
-    if found == shape and not (task.objective is tasks.CLASS and wrong):
+    if found == shape and not (task.objective.of_classes and wrong):
         return
     if found == shape[::-1]:
         remedy = "channels and time are exchanged: transpose the samples"

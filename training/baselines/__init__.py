@@ -17,7 +17,7 @@ from training.baselines.artificial import LSTM, TCN, IndRNN
 from training.baselines.gated_neurons import GLIF, SoftALIF
 from training.baselines.looped_neurons import AHP, DEXAT
 from training.baselines.spiking import SpikingNetwork
-from training.tasks import CLASS, Task
+from training.tasks import Task
 
 NEURONS: dict[str, Callable[..., nn.Module]] = {
     "LIF": LIF,
@@ -60,7 +60,7 @@ def build(
     if name in NEURONS:
         neuron: Any = NEURONS[name]
         # Numbers of spikes are whole, so that they can say a class, but not a value.
-        counted = task.objective is CLASS and getattr(neuron, "spiking_readout", False)
+        counted = task.objective.of_classes and getattr(neuron, "spiking_readout", False)
         readout = readout or ("spikes" if counted else task.objective.readout)
         return SpikingNetwork(
             name, partial(neuron, steps=task.steps), task.channels, hidden, task.classes,
@@ -69,5 +69,5 @@ def build(
     if name not in ARTIFICIAL:
         raise ValueError(f"baseline: expected one of {', '.join(NAMES)}, got {name!r}")
     # Classes are read from the last step, values from all of them, as in spiking networks.
-    readout = readout or ("last" if task.objective is CLASS else task.objective.readout)
+    readout = readout or ("last" if task.objective.of_classes else task.objective.readout)
     return ARTIFICIAL[name](task.channels, task.classes, readout, task.permutation, **options)

@@ -5,7 +5,8 @@ class (Hinton et al., 2015). With the teacher's outputs z and a temperature K th
 
     (1 − share)·CE(outputs, class) + share·K²·KL(softmax(z / K) ‖ softmax(outputs / K))
 
-of which the second part is zero where both give the same probabilities.
+with means over the samples. The second part is zero where both give the same probabilities; K²
+keeps its gradients of one size, whatever K is.
 """
 
 from __future__ import annotations
@@ -14,29 +15,36 @@ import hashlib
 import math
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training.tasks.objective import CLASS, Objective, require_classes
+from training.tasks.objective import CLASS, require_classes
 from training.tasks.task import Split, Task, Teacher
 
 TEMPERATURE, SHARE = 4.0, 0.9
+HIGHEST = 100.0
+"""Above it, and below 1 divided by it, probabilities are all alike, or zero and one."""
 
 
 def distilled(
-    task: Task, outputs: torch.Tensor, temperature: float = TEMPERATURE, share: float = SHARE
+    task: Task,
+    outputs: torch.Tensor | np.ndarray,
+    temperature: float = TEMPERATURE,
+    share: float = SHARE,
 ) -> Task:
     """Return ``task`` with training targets that also hold a teacher's outputs.
 
-    Validation and test data stay as they are.
+    Validation and test data stay as they are. Where a recipe moves inputs, by ``augment`` or
+    ``adversarial``, the teacher's outputs remain those of the sample as it was.
 
     Parameters
     ----------
     task
         A task with a class for each sample, whose training samples are held in memory.
     outputs
-        The teacher's outputs (sample, class), before a softmax, for the training samples in their
-        order.
+        The teacher's outputs (sample, class), before a softmax, for the training samples
+        ``task.train.x`` in their order.
     temperature
         Divides the outputs of both; the higher it is, the more the unlikely classes count.
     share
@@ -47,48 +55,63 @@ def distilled(
     >>> task = distilled(task, teacher_outputs)
     >>> net = Trainer(start(task, (64, 88), recipe), task, recipe, "runs/mine").run()
     """
+    check_options(temperature, share)
     require_classes(task.objective, f"task {task.name}")
+    if task.teacher is not None:
+        raise ValueError(
+            f"task {task.name}: expected a task without a teacher, got one that has a teacher; "
+            "distil the task that it was made of"
+        )
     if not isinstance(task.train, Split):
         raise ValueError(
             f"task {task.name}: expected training samples in memory, for which a teacher has "
             f"outputs, got a {type(task.train).__name__}"
         )
+    found = torch.as_tensor(outputs).detach().cpu().to(torch.float32)
     wanted = (len(task.train), task.classes)
-    if tuple(outputs.shape) != wanted:
+    if tuple(found.shape) != wanted:
         raise ValueError(
             f"teacher: expected outputs (sample, class) of shape {wanted} for the training samples "
-            f"of {task.name}, got {tuple(outputs.shape)}"
+            f"of {task.name}, got {tuple(found.shape)}; compute them for task.train.x"
         )
-    outputs = outputs.detach().to(torch.float32)
-    if not torch.isfinite(outputs).all():
-        raise ValueError("teacher: expected finite outputs, got NaN or infinity")
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"teacher temperature: expected a number above 0, got {temperature:g}")
-    if not 0 < share <= 1:
-        raise ValueError(f"teacher share: expected a number above 0 and up to 1, got {share:g}")
-    digest = hashlib.sha256(outputs.contiguous().numpy().tobytes()).hexdigest()[:16]
-    targets = torch.cat([task.train.y[:, None].to(torch.float32), outputs], 1)
+    if not torch.isfinite(found).all():
+        raise ValueError("teacher: expected outputs that are finite in float32, got others")
+    labels = F.one_hot(task.train.y, task.classes).to(torch.float32)
 
-    def loss(found: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def loss(ours: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if y.ndim == 1:
-            return CLASS.loss(found, y)
-        softened = F.log_softmax(y[:, 1:] / temperature, 1)
-        kl = F.kl_div(
-            F.log_softmax(found / temperature, 1), softened, reduction="batchmean", log_target=True
-        )
-        return (1 - share) * CLASS.loss(found, _classes(y)) + share * temperature**2 * kl
+            return CLASS.loss(ours, y)
+        theirs = F.log_softmax(y[:, 1] / temperature, 1)
+        ours_softened = F.log_softmax(ours / temperature, 1)
+        kl = F.kl_div(ours_softened, theirs, reduction="batchmean", log_target=True)
+        return (1 - share) * CLASS.loss(ours, _classes(y)) + share * temperature**2 * kl
 
     return replace(
         task,
-        train=Split(task.train.x, targets),
-        objective=Objective(CLASS.name, loss, _hits, CLASS.targets),
-        teacher=Teacher(digest, temperature, share),
+        train=Split(task.train.x, torch.stack([labels, found], 1)),
+        objective=replace(CLASS, loss=loss, scores=_hits),
+        teacher=Teacher(_digest(found), float(temperature), float(share)),
     )
 
 
+def check_options(temperature: float, share: float) -> None:
+    """Raise a ValueError unless temperature and share are in their ranges."""
+    if not 1 / HIGHEST <= temperature <= HIGHEST:
+        raise ValueError(
+            f"teacher temperature: expected a number from {1 / HIGHEST:g} to {HIGHEST:g}, got "
+            f"{temperature:g}"
+        )
+    if not (math.isfinite(share) and 0 < share <= 1):
+        raise ValueError(f"teacher share: expected a number above 0 and up to 1, got {share:g}")
+
+
+def _digest(outputs: torch.Tensor) -> str:
+    return hashlib.sha256(outputs.contiguous().numpy().tobytes()).hexdigest()[:16]
+
+
 def _classes(y: torch.Tensor) -> torch.Tensor:
-    """The classes of targets, with a teacher's outputs or without."""
-    return y if y.ndim == 1 else y[:, 0].to(CLASS.targets)
+    """The classes of targets, with a teacher's outputs (sample, 2, class) or without."""
+    return y if y.ndim == 1 else y[:, 0].argmax(1)
 
 
 def _hits(outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

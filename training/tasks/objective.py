@@ -29,6 +29,8 @@ class Objective:
         What of a :class:`training.Network` fits: logits for a sample or for every step.
     lower_is_better
         Which way the measure improves.
+    of_classes
+        Whether the targets are a class for each sample.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Objective:
     targets: torch.dtype = torch.int64
     readout: str = "mean"
     lower_is_better: bool = False
+    of_classes: bool = False
 
     def text(self, score: float) -> str:
         """A score to be read: a share in percent, an error as a number."""
@@ -72,7 +75,7 @@ def _recalled(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return ((logits.argmax(1) == y) & asked).sum(1).double() / asked.sum(1).clamp(min=1)
 
 
-CLASS = Objective("accuracy", F.cross_entropy, _hits)
+CLASS = Objective("accuracy", F.cross_entropy, _hits, of_classes=True)
 """A class for each sample; targets (sample,), outputs (sample, class)."""
 
 VALUE = Objective("mse", _square_loss, _squares, torch.float32, lower_is_better=True)
@@ -87,7 +90,7 @@ The measure is the accuracy where the target is not 0, the symbol for nothing.
 
 def require_classes(objective: Objective, name: str) -> None:
     """Raise a ValueError unless it is a class for each sample, which integers are judged by."""
-    if objective is not CLASS:
+    if not objective.of_classes:
         raise ValueError(
             f"{name}: expected a task with a class for each sample, which integers are judged by, "
             f"got one measured by {objective.name}"

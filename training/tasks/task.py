@@ -110,7 +110,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class Teacher:
-    """What training targets were distilled from: the digest of a model's outputs, and how."""
+    """What training targets were distilled from.
+
+    ``outputs`` is a digest of the teacher's outputs, ``temperature`` and ``share`` are those of
+    :func:`training.tasks.distilled`.
+    """
 
     outputs: str
     temperature: float

@@ -39,3 +39,14 @@ def evaluate(
             total += float(objective.scores(net(x), y).sum())
     net.train(was_training)
     return group.totals([total], next(net.parameters()).device)[0] / len(split)
+
+
+@torch.no_grad()
+def outputs(net: nn.Module, x: torch.Tensor, batch: int = 256) -> torch.Tensor:
+    """Return the outputs of ``net`` in evaluation mode for samples, in their order."""
+    was_training = net.training
+    net.eval()
+    like = next(net.parameters())
+    found = torch.cat([net(part.to(like)).cpu() for part in x.split(batch)])
+    net.train(was_training)
+    return found

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from celif.experiments.accuracy import teacher
+from celif.experiments.accuracy import convolutional_teacher
 from celif.experiments.accuracy.published_models import (
+    DISTILLED,
     FURTHER,
     LARGER,
     LARGER_RECURRENT,
@@ -25,7 +26,6 @@ from celif.experiments.accuracy.published_models import (
     RECURRENT_NOTE,
     RIVALS_NOTE,
     TABLE,
-    TAUGHT,
     TEN_EPOCHS,
     TWO_EPOCHS,
     PublishedModel,
@@ -119,7 +119,10 @@ def _train(
     # Trials of a network serve all of its trainings.
     name = re.sub(r"\W+", "-", model.network if trial else model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
-    teach = partial(teacher.taught, task, sitting.out, sitting.report) if budget.taught else None
+    teach = None
+    if budget.distilled:
+        teach = partial(convolutional_teacher.teach, task, sitting.out, sitting.report)
+        folder += f"-{convolutional_teacher.fingerprint()}"  # by another teacher it is another run
     if origin is None:
         return sitting.train(folder, built, task, recipe, measured=not trial, prepare=teach)
     if not origin.is_file():
@@ -191,7 +194,7 @@ def run(settings: Settings) -> Outcome:
     own = (
         f"; where said, {TEN_EPOCHS.epochs} epochs at the best rate of the same trials; CE-LIF "
         f"[64, 152, 152] {LARGER}; recurrent CE-LIF [64, 136, 136] {RECURRENT}, "
-        f"[64, 152, 152] {LARGER_RECURRENT}; distilled, {TAUGHT}; begun feedforward and trained "
+        f"[64, 152, 152] {LARGER_RECURRENT}; distilled, {DISTILLED}; begun feedforward and trained "
         f"further, {FURTHER}"
     )
     own = "" if settings.quick else own
@@ -215,7 +218,7 @@ def run(settings: Settings) -> Outcome:
             "images; the epoch was chosen on the other 5,000 training images. The authors' later "
             "code trains on 60,000 and keeps the epoch with the best test accuracy."
         )
-        notes += [RECURRENT_NOTE, teacher.DESCRIPTION]
+        notes += [RECURRENT_NOTE, convolutional_teacher.DESCRIPTION]
         notes += recurrent_and_feedforward(rows, names)
         chosen = [one["rate"] for one in numbers.values() if one["finished"] and one["swept"]]
         largest, smallest = (

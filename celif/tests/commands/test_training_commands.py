@@ -302,14 +302,42 @@ def test_a_network_learns_from_a_checkpoint_or_from_outputs_in_a_file(
     weights = checkpoint.read(alone["checkpoint"])["weights"]
     assert any(not torch.equal(weights[n], w) for n, w in last["weights"].items())
 
-    # A longer run keeps its temperature and share, and needs its teacher.
-    resume = ("train", "--out", tmp_path / "file", "--resume", "--epochs", 2)
-    refused = end_of(*resume)
-    assert refused.code == 2
-    assert "expected --teacher FILE, because this run learns from a teacher" in refused.error
-    assert answer(*resume, *file)["epochs"] == 2
+    # A longer run keeps its teacher, temperature and share; others are refused.
+    resume = ("train", "--out", tmp_path / "file", "--resume", "--epochs")
+    np.save(tmp_path / "outputs.npy", 1.0001 * outputs.numpy())  # as another processor adds up
+    assert answer(*resume, 2, *file)["epochs"] == 2
+    assert answer(*resume, 3)["epochs"] == 3
+    kept = checkpoint.read(tmp_path / "file" / "last.safetensors")["teacher"]
+    assert kept == last["teacher"]
+    assert "expected the same teacher" in end_of(*resume, 4, "--temperature", 3).error
     np.save(tmp_path / "outputs.npy", 2 * outputs.numpy())
-    assert "expected the same teacher as the run began with" in end_of(*resume, *file).error
+    assert "expected the teacher that the run began with" in end_of(*resume, 4, *file).error
+    (tmp_path / "file" / "teacher.npy").unlink()
+    assert "expected teacher.npy, the outputs that this run learns" in end_of(*resume, 4).error
+
+    # A run that starts from its weights has none, unless it is given one.
+    start = ("train", "--start", tmp_path / "student" / "best.safetensors", "--epochs", 1)
+    told = end_of(*start, "--out", tmp_path / "started")
+    assert told.code == 0
+    assert "learnt from a teacher, this run does not; for it to do so pass --teacher" in told.error
+
+
+def test_a_teacher_is_said_to_be_right_or_warned_of(tmp_path: Path, end_of: Any) -> None:
+    labels = tasks.load("digits").train.y.numpy()
+    right = np.eye(10, dtype=np.float32)[labels]
+
+    def said(name: str, outputs: np.ndarray) -> str:
+        np.save(tmp_path / f"{name}.npy", outputs)
+        teacher = ("--teacher", tmp_path / f"{name}.npy")
+        found = end_of("train", "--out", tmp_path / name, *SMALL, *teacher)
+        assert found.code == 0
+        return str(found.error)
+
+    good = said("good", 4 * right)
+    assert "the teacher is right for 100.00% of the training samples" in good
+    assert "warning" not in good.lower()
+    assert "look like probabilities" in said("probabilities", 0.91 * right + 0.009)
+    assert "hardly better than chance" in said("shifted", 4 * np.roll(right, 1, axis=1))
 
 
 def test_teachers_that_do_not_fit_are_refused(tmp_path: Path, end_of: Any) -> None:
@@ -330,6 +358,11 @@ def test_teachers_that_do_not_fit_are_refused(tmp_path: Path, end_of: Any) -> No
     assert "found Python objects" in refusal("--teacher", file)
     models = Path(__file__).parents[3] / "models"
     of_another = models / "seq-mnist-88.safetensors"
-    assert "expected task seq-mnist, got task digits" in refusal("--teacher", of_another)
+    assert "--teacher: expected a network for task digits" in refusal("--teacher", of_another)
     netx = models / "seq-mnist-88.net"
     assert "pass the checkpoint that it was exported from" in refusal("--teacher", netx)
+    missing = tmp_path / "none.safetensors"
+    assert f"--teacher {missing}: expected a network's checkpoint" in refusal("--teacher", missing)
+    np.save(file, np.full((1293, 10), 1e300))
+    assert "finite in float32" in refusal("--teacher", file)
+    assert "teacher temperature: expected" in refusal("--teacher", file, "--temperature", 1e9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,15 @@ import torch
 from matplotlib import pyplot as plt
 
 from celif.experiments import equal_time
-from celif.experiments.accuracy import table1, table1_claims, teacher
+from celif.experiments.accuracy import convolutional_teacher, table1, table1_claims
 from celif.experiments.machinery.budget import Portion, one_thread, spend
 from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.experiment import Settings
+from celif.experiments.machinery.runs import Stopped
 from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
 from training import checkpoint, tasks
 from training.support import compiled
-from training.tasks.distillation import SHARE
+from training.trainer import evaluation
 from training.trainer.loop import start
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
@@ -297,24 +298,60 @@ def test_trial_of_a_rate_takes_its_share_of_the_images(
     assert abs(trial - whole / 2) <= budget.batch / 2
 
 
-def test_a_teacher_is_trained_for_rows_that_are_run_and_its_outputs_are_learnt(
+def test_a_row_learns_the_mean_outputs_of_its_teachers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teacher, "RECIPE", Recipe(epochs=2, batch=64, lr=4e-3))
-    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, taught=True)
+    monkeypatch.setattr(convolutional_teacher, "RECIPE", Recipe(epochs=2, batch=64, lr=4e-3))
+    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, distilled=True)
     model = replace(table1.QUICK[0], hidden=(8,), budget=budget)
     monkeypatch.setattr(table1, "QUICK", (model,))
     table1.run(Settings(tmp_path, quick=True, only=("another",)))
     assert not list(tmp_path.glob("*/run.json"))
     table1.run(Settings(tmp_path, quick=True))
     runs = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("*/run.json")}
-    assert len(runs) == 1 + teacher.TEACHERS
-    learnt = [runs[f"digits-teacher-{i}"]["history"][-1]["validation"] for i in range(2)]
-    assert min(learnt) > 0.5
+    assert len(runs) == 1 + convolutional_teacher.TEACHERS
+    task, outputs = tasks.load("digits"), []
+    for seed in range(convolutional_teacher.TEACHERS):
+        assert runs[f"digits-teacher-{seed}"]["history"][-1]["validation"] > 0.5
+        net = convolutional_teacher.Convolutional(1, (8, 8), 10)
+        weights = checkpoint.read(tmp_path / f"digits-teacher-{seed}" / LAST)["weights"]
+        net.load_state_dict(weights)
+        outputs.append(evaluation.outputs(net, task.train.x))
+    assert not torch.equal(outputs[0], outputs[1])
     (student,) = (name for name in runs if "teacher" not in name)
-    assert checkpoint.read(tmp_path / student / LAST)["teacher"]["share"] == SHARE
-    outputs = [checkpoint.read(tmp_path / f"digits-teacher-{i}" / LAST)["weights"] for i in (0, 1)]
-    assert any(not torch.equal(outputs[0][name], outputs[1][name]) for name in outputs[0])
-    # Only where time is up before the teacher is trained, the row is not begun.
-    late = table1.run(Settings(tmp_path / "late", quick=True, minutes=0.0))
-    assert late.rows[0].note == "not run"
+    expected = tasks.distilled(task, (outputs[0] / 2 + outputs[1] / 2))
+    assert expected.teacher is not None
+    learnt = checkpoint.read(tmp_path / student / LAST)["teacher"]
+    assert learnt == asdict(expected.teacher)
+    # By another teacher it is another run.
+    before = convolutional_teacher.fingerprint()
+    monkeypatch.setattr(convolutional_teacher, "TEMPERATURE", 2.0)
+    assert convolutional_teacher.fingerprint() != before
+    later = table1.run(Settings(tmp_path, quick=True, only=("another",)))
+    assert later.rows[0].note == "not run"
+
+
+def test_a_row_is_not_begun_when_time_is_up_within_its_teacher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, distilled=True)
+    monkeypatch.setattr(table1, "QUICK", (replace(table1.QUICK[0], budget=budget),))
+
+    def stop(sitting: object, progress: Progress) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(table1.Sitting, "report", stop)
+    outcome = table1.run(Settings(tmp_path, quick=True))
+    assert outcome.rows[0].note == "not run"
+    assert [path.name for path in tmp_path.iterdir()] == ["digits-teacher-0"]
+
+
+def test_a_teacher_that_diverged_teaches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tasks.load("digits")
+    broken = replace(task, train=tasks.Split(task.train.x * torch.nan, task.train.y))
+    with pytest.raises(FloatingPointError, match="expected to be trained, but it diverged"):
+        convolutional_teacher.teach(broken, tmp_path, lambda progress: None)
+    with pytest.raises(ValueError, match="expected a single rate with a teacher"):
+        table1.TrainingBudget((1e-3, 1e-2), 1, 1, 64, distilled=True)
