@@ -41,7 +41,7 @@ def claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
     """What can be said of the rows that were run."""
     scores = {row.what: row.ours for row in rows if row.ours is not None}
     found = []
-    clean = "without shifted images, one of them with adversarial inputs"
+    clean = "without shifted images, one of them distilled and with adversarial inputs"
     for shifted, how in ((False, clean), (True, "with shifted images")):
         below = [
             row.paper - row.ours for row in rows
@@ -50,8 +50,8 @@ def claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
         ]  # fmt: skip
         if below:
             text = (
-                f"the networks of models/ that were trained {how}, are at most {NEAR} points below "
-                "the paper's"
+                f"networks of models/ that were trained {how}: at most {NEAR} points below the "
+                "paper's"
             )
             found.append(Claim(text, round(max(below), 2) <= NEAR))
     for task_name, how in product(names, ("", TEN)):

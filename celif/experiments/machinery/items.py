@@ -25,8 +25,8 @@ def _both(label: str) -> tuple[str, str]:
 RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
 """Models that the authors trained besides their own."""
 _MODELS = (
-    "adversarial inputs / shifted images; both with averaged weights, and after earlier networks "
-    "(three / one) had been measured on the test set"
+    "distilled from a convolutional teacher, with adversarial inputs / shifted images; both with "
+    "averaged weights, and after earlier networks (four / one) had been measured on the test set"
 )
 _TRIALS = "after six trials of rates and clips at T = 100"
 _ALIKE = f"{_TRIALS}, with the steps and batches of SoftALIF and LSTM"

@@ -55,12 +55,13 @@ _READING = """
   copy memory; the paper shows curves only), an energy within 10 %, or every claim of the
   experiment.
 - **Partly**: at the paper's size, but short of that, stopped early, or reached by means that the
-  paper did not or may not have used (inputs that are shifted or adversarial, outputs that may be
-  read otherwise, an optimiser that treats TE in a way of its own), or after a second look at the
-  test set; the row says which. Rates, schedules, the surrogate's width and averaged weights do not
-  count as such means; they are named below. A second look means that earlier networks were measured
-  on the test set, and that their results led to more training. A rival that learns as little as in
-  the paper counts as partly at most, because another recipe might make it learn.
+  paper did not or may not have used (a teacher, inputs that are shifted or adversarial, outputs
+  that may be read otherwise, an optimiser that treats TE in a way of its own), or after a second
+  look at the test set; the row says which. Rates, schedules, the surrogate's width and averaged
+  weights do not count as such means; they are named below. A second look means that earlier
+  networks were measured on the test set, and that their results led to more training. A rival that
+  learns as little as in the paper counts as partly at most, because another recipe might make it
+  learn.
 - **Not reproduced**: at the paper's size, losses that fall in the paper stay above our limit, or
   one that stays high in the paper falls, where our means may be the reason. **Contradicted**: a
   rival learns more than the paper says, with outputs read as in the paper.
