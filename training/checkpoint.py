@@ -9,9 +9,7 @@ versions 1 and 2, which torch pickled, are read by ``celif convert`` alone
 from __future__ import annotations
 
 import importlib
-import math
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from torch import nn
 from training.network.config import NetworkConfig
 from training.network.network import Network
 from training.support import tensor_file
+from training.tasks.task import Teacher
 
 VERSION = 3
 """Version of the files that :func:`save` writes: 3 replaced torch's pickles by safetensors."""
@@ -131,18 +130,13 @@ def check_fields(content: dict[str, Any]) -> None:
 def _check_teacher(teacher: dict[str, Any] | None) -> None:
     if teacher is None:
         return
-    digest = teacher.get("outputs")
-    numbers = [teacher.get(name) for name in ("temperature", "share")]
-    if not (
-        len(teacher) == 3
-        and isinstance(digest, str)
-        and re.fullmatch("[0-9a-f]{16}", digest)
-        and all(isinstance(value, float) and math.isfinite(value) for value in numbers)
-    ):
+    try:
+        Teacher(**teacher)
+    except (TypeError, ValueError) as error:
         raise CheckpointError(
             "teacher: expected a digest of its outputs, a temperature and a share, found "
-            f"{teacher!r:.100}"
-        )
+            f"{teacher!r:.100} ({error})"
+        ) from None
 
 
 def _holds_tensor(value: Any) -> bool:

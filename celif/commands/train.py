@@ -176,7 +176,7 @@ def train(
     temperature: Annotated[
         float | None,
         typer.Option(
-            help="Divides the teacher's outputs and the network's; default 4.",
+            help="Divides the teacher's outputs and the network's before the softmax; default 4.",
             rich_help_panel=_RECIPE,
         ),
     ] = None,
@@ -306,13 +306,14 @@ def _distillation(
 ) -> dict[str, float]:
     """Return the options of distillation that were given, once they are known to be sound."""
     from training.tasks import distillation
+    from training.tasks.task import Teacher
 
     given = {"temperature": temperature, "share": share}
     options = {name: value for name, value in given.items() if value is not None}
     if options and teacher is None and not resume:
         raise ValueError("--temperature and --teacher-share: expected together with --teacher")
     usual = {"temperature": distillation.TEMPERATURE, "share": distillation.SHARE}
-    distillation.check_options(**{**usual, **options})
+    Teacher("0" * 16, **{**usual, **options})  # refuses what is out of range before data is read
     return options
 
 

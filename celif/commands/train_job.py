@@ -173,7 +173,7 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
     first, preset = group.rank == 0, job.preset
     task = load_task(job.found_by or preset.task, job.data, job.labels)
     task = replace(task, name=preset.task)
-    task = _with_teacher(task, job, group)
+    task = _with_teacher(task, job, group, device)
     net = trainer.start(task, preset.hidden, preset.recipe, **preset.network).to(device)
     origin = None
     if job.origin is not None:
@@ -212,18 +212,39 @@ def work(group: Group, device: torch.device, job: TrainJob) -> None:
         _tell(job, net.num_parameters, training)
 
 
-def _with_teacher(task: Task, job: TrainJob, group: Group) -> Task:
+def _with_teacher(task: Task, job: TrainJob, group: Group, device: torch.device) -> Task:
     """Distil the task if the job has a teacher, or the run that it continues had one."""
     last = job.out / trainer.LAST
     resumed = job.resume and last.exists()
-    known = teachers.of_run(checkpoint.read(last)) if resumed else {}
-    if task.teacher is None and (job.teacher is not None or known):
-        options = {**known, **job.distillation}
-        return teachers.teach(task, job.teacher, job.out, resumed, group, **options)
-    begun = job.origin is not None and teachers.of_run(checkpoint.read(job.origin))
-    if begun and task.teacher is None and group.rank == 0:
+    known = teachers.of_run(checkpoint.read(last)) if resumed else None
+    asked = job.teacher is not None or bool(job.distillation)
+    if task.teacher is not None:
+        if asked:
+            raise ValueError(
+                f"--teacher: expected a task without a teacher of its own, got {task.name}; leave "
+                "out --teacher, --temperature and --teacher-share, or pass the task that it was "
+                "made of"
+            )
+        return task
+    if asked and resumed and known is None:
+        raise ValueError(
+            f"{last}: expected a run with a teacher, found one that began without; use another "
+            "folder for another run"
+        )
+    if job.resume and not resumed and job.teacher is None:
+        kept = job.out / teachers.KEPT
+        if job.distillation or kept.is_file():
+            raise ValueError(
+                f"{job.out}: expected {trainer.LAST} of a run with a teacher, found none; pass "
+                "--teacher to begin a new one"
+            )
+    if job.teacher is not None or known is not None:
+        return teachers.teach(task, job.teacher, job.out, known, group, device, **job.distillation)
+    begun = None if job.origin is None else teachers.of_run(checkpoint.read(job.origin))
+    if begun is not None and group.rank == 0:
         console.note(
-            f"{job.origin} learnt from a teacher, this run does not; for it to do so pass --teacher"
+            f"{job.origin} was trained with a teacher, and this run has none; pass --teacher to "
+            "give it one"
         )
     return task
 

@@ -1,4 +1,4 @@
-"""Reading a user's ``.npy`` and ``.npz`` files; nothing in them is executed."""
+"""A user's ``.npy`` and ``.npz`` files: nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from training.support.atomic import atomic_file
 from training.support.plain_files import check_npy, check_npz
 
 _MAGIC = b"\x93NUMPY"
@@ -54,6 +55,12 @@ def read_outputs(file: Path, option: str = "--teacher") -> np.ndarray:
             f"{option} {file}: expected {expected}, finite in float32, found numbers that are not"
         )
     return outputs
+
+
+def write_outputs(file: Path, outputs: np.ndarray) -> None:
+    """Write a model's outputs, whole or not at all."""
+    with atomic_file(file) as draft, draft.open("wb") as stream:
+        np.save(stream, outputs)
 
 
 def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.ndarray]:

@@ -10,10 +10,10 @@ import torch
 
 from celif import console
 from celif.inputs import samples
-from celif.inputs.arrays import read_outputs
+from celif.inputs.arrays import read_outputs, write_outputs
 from training.checkpoint import CheckpointError
-from training.support.atomic import atomic_file
 from training.tasks import Split, distilled
+from training.tasks.task import Teacher
 from training.trainer import evaluation
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ _FORMS = "a network's checkpoint, or outputs (sample, class) in an .npy file"
 
 
 def teach(
-    task: Task, path: Path | None, out: Path, resumed: bool, group: Group, **options: float
-) -> Task:
+    task: Task, path: Path | None, out: Path, known: Teacher | None, group: Group,
+    device: torch.device, **options: float,
+) -> Task:  # fmt: skip
     """Return ``task`` distilled from the teacher of a run.
 
     The first process finds the outputs and keeps them in the run's folder, where the others read
@@ -41,14 +42,17 @@ def teach(
         Checkpoint of a network for the same task, or an ``.npy`` file with the outputs (sample,
         class) of any model for the training samples in their order; None to resume with those that
         are kept.
-    out, resumed
-        The run's folder, and whether it holds a run that goes on.
-    group
-        The processes that train.
+    out, known
+        The run's folder, and the teacher of the run in it, if that continues.
+    group, device
+        The processes that train, and where this one does.
     options
-        ``temperature`` and ``share`` of :func:`training.tasks.distilled`.
+        ``temperature`` and ``share`` of :func:`training.tasks.distilled`, if they are not those of
+        ``known``.
     """
-    if group.rank == 0 and not (resumed and (out / KEPT).is_file()):
+    if known is not None:
+        options = {"temperature": known.temperature, "share": known.share, **options}
+    if group.rank == 0 and not (known is not None and (out / KEPT).is_file()):
         if path is None:
             raise ValueError(
                 f"{out}: expected {KEPT}, the outputs that this run learns, found none; pass the "
@@ -56,13 +60,17 @@ def teach(
             )
         outputs = _outputs(path, task)
         found = distilled(task, outputs, **options)  # refuses what does not fit
-        _look(found, outputs)
+        if known is not None and found.teacher != known:
+            raise ValueError(
+                f"--teacher {path}: expected the teacher that the run in {out} began with, "
+                f"{known}, found {found.teacher}; use another folder for another run"
+            )
+        look(found, outputs)
         out.mkdir(parents=True, exist_ok=True)
-        with atomic_file(out / KEPT) as draft, draft.open("wb") as file:
-            np.save(file, outputs)
+        write_outputs(out / KEPT, outputs)
     elif group.rank == 0 and path is not None:
         _require_same(read_outputs(out / KEPT, "teacher"), _outputs(path, task), path, out)
-    group.totals([0.0], torch.device("cpu"))  # until the first process is done
+    group.totals([0.0], device)  # until the first process is done
     return distilled(task, read_outputs(out / KEPT, "teacher"), **options)
 
 
@@ -90,12 +98,13 @@ def _outputs(path: Path, task: Task) -> np.ndarray:
     return evaluation.outputs(model.net, task.train.x).numpy()
 
 
-def _look(task: Task, outputs: np.ndarray) -> None:
+def look(task: Task, outputs: np.ndarray) -> None:
     """Say how good a teacher is, and warn of what cannot be right."""
     assert isinstance(task.train, Split)
     right = float(task.objective.scores(torch.from_numpy(outputs), task.train.y).mean())
     console.note(f"the teacher is right for {right:.2%} of the training samples")
-    if right < 2 / task.classes:
+    chance = 1 / task.classes
+    if right < chance + 0.1 * (1 - chance):
         console.warn(
             "the teacher is hardly better than chance: its outputs must be those for the training "
             "samples, task.train.x, in their order"
@@ -117,7 +126,7 @@ def _require_same(kept: np.ndarray, given: np.ndarray, path: Path, out: Path) ->
         )
 
 
-def of_run(content: dict[str, Any]) -> dict[str, float]:
-    """Return how the run of a checkpoint learns from its teacher; empty if it has none."""
-    known = content.get("teacher") or {}
-    return {name: known[name] for name in ("temperature", "share") if name in known}
+def of_run(content: dict[str, Any]) -> Teacher | None:
+    """Return the teacher of a checkpoint's run, or None if it has none."""
+    known = content.get("teacher")
+    return None if known is None else Teacher(**known)

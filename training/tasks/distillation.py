@@ -12,19 +12,16 @@ keeps its gradients of one size, whatever K is.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training.tasks.objective import CLASS, require_classes
+from training.tasks.objective import require_classes
 from training.tasks.task import Split, Task, Teacher
 
 TEMPERATURE, SHARE = 4.0, 0.9
-HIGHEST = 100.0
-"""Above it, and below 1 divided by it, probabilities are all alike, or zero and one."""
 
 
 def distilled(
@@ -35,13 +32,14 @@ def distilled(
 ) -> Task:
     """Return ``task`` with training targets that also hold a teacher's outputs.
 
-    Validation and test data stay as they are. Where a recipe moves inputs, by ``augment`` or
-    ``adversarial``, the teacher's outputs remain those of the sample as it was.
+    Validation and test data stay as they are, and so does the measure. Where a recipe moves inputs,
+    by ``augment`` or ``adversarial``, the teacher's outputs remain those of the sample as it was.
 
     Parameters
     ----------
     task
-        A task with a class for each sample, whose training samples are held in memory.
+        A task with a class for each sample, whose training samples are held in memory. Its own loss
+        takes the place of the cross entropy above.
     outputs
         The teacher's outputs (sample, class), before a softmax, for the training samples
         ``task.train.x`` in their order.
@@ -55,7 +53,6 @@ def distilled(
     >>> task = distilled(task, teacher_outputs)
     >>> net = Trainer(start(task, (64, 88), recipe), task, recipe, "runs/mine").run()
     """
-    check_options(temperature, share)
     require_classes(task.objective, f"task {task.name}")
     if task.teacher is not None:
         raise ValueError(
@@ -76,33 +73,26 @@ def distilled(
         )
     if not torch.isfinite(found).all():
         raise ValueError("teacher: expected outputs that are finite in float32, got others")
+    teacher, plain = Teacher(_digest(found), float(temperature), float(share)), task.objective
     labels = F.one_hot(task.train.y, task.classes).to(torch.float32)
 
     def loss(ours: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if y.ndim == 1:
-            return CLASS.loss(ours, y)
+            return plain.loss(ours, y)
         theirs = F.log_softmax(y[:, 1] / temperature, 1)
         ours_softened = F.log_softmax(ours / temperature, 1)
         kl = F.kl_div(ours_softened, theirs, reduction="batchmean", log_target=True)
-        return (1 - share) * CLASS.loss(ours, _classes(y)) + share * temperature**2 * kl
+        return (1 - share) * plain.loss(ours, _classes(y)) + share * temperature**2 * kl
+
+    def scores(ours: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return plain.scores(ours, _classes(y))
 
     return replace(
         task,
         train=Split(task.train.x, torch.stack([labels, found], 1)),
-        objective=replace(CLASS, loss=loss, scores=_hits),
-        teacher=Teacher(_digest(found), float(temperature), float(share)),
+        objective=replace(plain, loss=loss, scores=scores),
+        teacher=teacher,
     )
-
-
-def check_options(temperature: float, share: float) -> None:
-    """Raise a ValueError unless temperature and share are in their ranges."""
-    if not 1 / HIGHEST <= temperature <= HIGHEST:
-        raise ValueError(
-            f"teacher temperature: expected a number from {1 / HIGHEST:g} to {HIGHEST:g}, got "
-            f"{temperature:g}"
-        )
-    if not (math.isfinite(share) and 0 < share <= 1):
-        raise ValueError(f"teacher share: expected a number above 0 and up to 1, got {share:g}")
 
 
 def _digest(outputs: torch.Tensor) -> str:
@@ -112,7 +102,3 @@ def _digest(outputs: torch.Tensor) -> str:
 def _classes(y: torch.Tensor) -> torch.Tensor:
     """The classes of targets, with a teacher's outputs (sample, 2, class) or without."""
     return y if y.ndim == 1 else y[:, 0].argmax(1)
-
-
-def _hits(outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return CLASS.scores(outputs, _classes(y))

@@ -37,7 +37,7 @@ def split(x: Array, y: Array, objective: Objective = CLASS, name: str = "samples
             f"{name} y: expected classes as integers, got {targets.dtype}; for numbers to predict "
             "pass objective=tasks.VALUE"
         )
-    if objective is CLASS and (least := int(targets.min())) < 0:
+    if objective.of_classes and (least := int(targets.min())) < 0:
         raise ValueError(f"{name} y: expected classes from 0 up, got {least}")
     return Split(inputs, targets.to(objective.targets))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -108,6 +109,11 @@ class Stream:
         return x[part], y[part]
 
 
+HIGHEST = 100.0
+"""Highest temperature of a teacher: above it, probabilities are all alike, and below 1 divided by
+it, zero and one."""
+
+
 @dataclass(frozen=True)
 class Teacher:
     """What training targets were distilled from.
@@ -119,6 +125,21 @@ class Teacher:
     outputs: str
     temperature: float
     share: float
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[0-9a-f]{16}", self.outputs):
+            raise ValueError(
+                f"teacher outputs: expected a digest of 16 hexadecimal digits, got {self.outputs!r}"
+            )
+        if not 1 / HIGHEST <= self.temperature <= HIGHEST:
+            raise ValueError(
+                f"teacher temperature: expected a number from {1 / HIGHEST:g} to {HIGHEST:g}, got "
+                f"{self.temperature:g}"
+            )
+        if not 0 < self.share <= 1:
+            raise ValueError(
+                f"teacher share: expected a number above 0 and up to 1, got {self.share:g}"
+            )
 
 
 @dataclass(frozen=True)

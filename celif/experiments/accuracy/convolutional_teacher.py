@@ -8,13 +8,11 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
 from celif.experiments.machinery.runs import train
-from celif.inputs.arrays import read_outputs
-from training.support.atomic import atomic_file
+from celif.inputs.arrays import read_outputs, write_outputs
 from training.tasks import Task, distilled
 from training.tasks.distillation import SHARE, TEMPERATURE
 from training.trainer import evaluation
@@ -100,6 +98,5 @@ def teach(task: Task, out: Path, report: Callable[[Progress], None]) -> Task | N
                 raise FloatingPointError(f"{name}: expected to be trained, but it diverged")
             outputs += evaluation.outputs(net, task.train.x) / TEACHERS
         # Kept, because another processor would add up in another order.
-        with atomic_file(kept) as draft, draft.open("wb") as file:
-            np.save(file, outputs.numpy())
+        write_outputs(kept, outputs.numpy())
     return distilled(task, read_outputs(kept), TEMPERATURE, SHARE)

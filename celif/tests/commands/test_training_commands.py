@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import json
@@ -12,7 +11,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -275,94 +273,3 @@ def test_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     code = GUIDE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     exec(compile(code, str(GUIDE), "exec"), {})
     assert (tmp_path / "runs" / "mine" / "best.safetensors").is_file()
-
-
-def test_a_network_learns_from_a_checkpoint_or_from_outputs_in_a_file(
-    tmp_path: Path, end_of: Any
-) -> None:
-    answer("train", "--out", tmp_path / "teacher", *SMALL, "--epochs", 8)
-    first = tmp_path / "teacher" / "best.safetensors"
-    how = ("--temperature", 2, "--teacher-share", 0.5)
-    answer("train", "--out", tmp_path / "student", *SMALL, "--teacher", first, *how)
-    last = checkpoint.read(tmp_path / "student" / "last.safetensors")
-    task, net = tasks.load("digits"), checkpoint.load(first)
-    with torch.no_grad():
-        outputs = net(task.train.x)
-    assert outputs.std(0).max() > 0  # it fires
-    digest = hashlib.sha256(outputs.numpy().tobytes()).hexdigest()[:16]
-    assert last["teacher"] == {"outputs": digest, "temperature": 2.0, "share": 0.5}
-
-    # The same outputs from a file give the same weights.
-    np.save(tmp_path / "outputs.npy", outputs.numpy())
-    file = ("--teacher", tmp_path / "outputs.npy")
-    answer("train", "--out", tmp_path / "file", *SMALL, *file, *how)
-    again = checkpoint.read(tmp_path / "file" / "last.safetensors")
-    assert all(torch.equal(again["weights"][n], w) for n, w in last["weights"].items())
-    alone = answer("train", "--out", tmp_path / "alone", *SMALL)
-    weights = checkpoint.read(alone["checkpoint"])["weights"]
-    assert any(not torch.equal(weights[n], w) for n, w in last["weights"].items())
-
-    # A longer run keeps its teacher, temperature and share; others are refused.
-    resume = ("train", "--out", tmp_path / "file", "--resume", "--epochs")
-    np.save(tmp_path / "outputs.npy", 1.0001 * outputs.numpy())  # as another processor adds up
-    assert answer(*resume, 2, *file)["epochs"] == 2
-    assert answer(*resume, 3)["epochs"] == 3
-    kept = checkpoint.read(tmp_path / "file" / "last.safetensors")["teacher"]
-    assert kept == last["teacher"]
-    assert "expected the same teacher" in end_of(*resume, 4, "--temperature", 3).error
-    np.save(tmp_path / "outputs.npy", 2 * outputs.numpy())
-    assert "expected the teacher that the run began with" in end_of(*resume, 4, *file).error
-    (tmp_path / "file" / "teacher.npy").unlink()
-    assert "expected teacher.npy, the outputs that this run learns" in end_of(*resume, 4).error
-
-    # A run that starts from its weights has none, unless it is given one.
-    start = ("train", "--start", tmp_path / "student" / "best.safetensors", "--epochs", 1)
-    told = end_of(*start, "--out", tmp_path / "started")
-    assert told.code == 0
-    assert "learnt from a teacher, this run does not; for it to do so pass --teacher" in told.error
-
-
-def test_a_teacher_is_said_to_be_right_or_warned_of(tmp_path: Path, end_of: Any) -> None:
-    labels = tasks.load("digits").train.y.numpy()
-    right = np.eye(10, dtype=np.float32)[labels]
-
-    def said(name: str, outputs: np.ndarray) -> str:
-        np.save(tmp_path / f"{name}.npy", outputs)
-        teacher = ("--teacher", tmp_path / f"{name}.npy")
-        found = end_of("train", "--out", tmp_path / name, *SMALL, *teacher)
-        assert found.code == 0
-        return str(found.error)
-
-    good = said("good", 4 * right)
-    assert "the teacher is right for 100.00% of the training samples" in good
-    assert "warning" not in good.lower()
-    assert "look like probabilities" in said("probabilities", 0.91 * right + 0.009)
-    assert "hardly better than chance" in said("shifted", 4 * np.roll(right, 1, axis=1))
-
-
-def test_teachers_that_do_not_fit_are_refused(tmp_path: Path, end_of: Any) -> None:
-    def refusal(*options: object) -> str:
-        found = end_of("train", "--out", tmp_path / "run", *SMALL, *options)
-        assert found.code == 2
-        assert not (tmp_path / "run").exists()
-        return str(found.error)
-
-    assert "together with --teacher" in refusal("--teacher-share", 0.5)
-    file = tmp_path / "outputs.npy"
-    assert "found no such file" in refusal("--teacher", file)
-    np.save(file, np.zeros((3, 10)))
-    assert "outputs (sample, class) of shape (1293, 10)" in refusal("--teacher", file)
-    np.save(file, np.zeros(3))
-    assert "expected a .npy file of numbers, (sample, class)" in refusal("--teacher", file)
-    np.save(file, np.array([{}, {}]))
-    assert "found Python objects" in refusal("--teacher", file)
-    models = Path(__file__).parents[3] / "models"
-    of_another = models / "seq-mnist-88.safetensors"
-    assert "--teacher: expected a network for task digits" in refusal("--teacher", of_another)
-    netx = models / "seq-mnist-88.net"
-    assert "pass the checkpoint that it was exported from" in refusal("--teacher", netx)
-    missing = tmp_path / "none.safetensors"
-    assert f"--teacher {missing}: expected a network's checkpoint" in refusal("--teacher", missing)
-    np.save(file, np.full((1293, 10), 1e300))
-    assert "finite in float32" in refusal("--teacher", file)
-    assert "teacher temperature: expected" in refusal("--teacher", file, "--temperature", 1e9)

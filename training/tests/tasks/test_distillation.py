@@ -11,7 +11,7 @@ import torch
 from training import baselines, checkpoint, tasks
 from training.checkpoint import CheckpointError
 from training.support import tensor_file
-from training.tasks import Split, distilled
+from training.tasks import distilled
 from training.tests.kernels.bursts import RECIPE, bursts, train
 from training.trainer import evaluate
 
@@ -64,7 +64,30 @@ def test_scores_are_of_the_labels():
     taught = distilled(task, outputs_of(task).flip(1))
     right = outputs_of(task)
     assert float(taught.objective.scores(right, taught.train.y).mean()) == 1.0
-    assert evaluate(Fixed(right[: len(task.validation)]), taught.validation) == 1.0
+    answers = Fixed(torch.nn.functional.one_hot(task.validation.y, task.classes).float())
+    assert evaluate(answers, taught.validation, objective=taught.objective) == 1.0
+
+
+def test_a_users_measure_and_loss_are_kept():
+    def wrong(outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return (outputs.argmax(1) != y).double()
+
+    def louder(outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return 7 * torch.nn.functional.cross_entropy(outputs, y)
+
+    own = tasks.Objective(
+        "error", louder, wrong, readout="last", lower_is_better=True, of_classes=True
+    )
+    task = replace(bursts(), objective=own)
+    right = outputs_of(task)
+    taught = distilled(task, right, share=0.5)
+    kept = taught.objective
+    assert (kept.name, kept.readout, kept.lower_is_better) == ("error", "last", True)
+    assert float(kept.scores(right.flip(1), taught.train.y).mean()) == 1.0
+    # Of a network that answers as the teacher does, the part of the labels alone is left.
+    alone = float(kept.loss(right, taught.train.y))
+    assert alone == pytest.approx(0.5 * float(louder(right, task.train.y)))
+    assert alone > 0.1
 
 
 class Fixed(torch.nn.Module):
@@ -107,6 +130,8 @@ def test_a_run_is_resumed_with_its_own_teacher_alone(tmp_path):
         {"outputs": "0" * 16, "temperature": math.nan, "share": 0.9},
         {"outputs": "`\n# A heading", "temperature": 4.0, "share": 0.9},
         {"outputs": "0" * 16, "temperature": 4.0, "share": 0.9, "more": 1},
+        {"outputs": "0" * 16, "temperature": -1.0, "share": 0.9},
+        {"outputs": "0" * 16, "temperature": 4.0, "share": 7.0},
     ],
 )
 def test_a_checkpoint_with_another_field_of_a_teacher_is_refused(tmp_path, teacher):
@@ -148,4 +173,6 @@ def test_what_cannot_be_distilled_is_refused():
         distilled(streamed, right)
     with pytest.raises(ValueError, match="expected a task without a teacher, got one that has"):
         distilled(distilled(task, right), right)
-    assert isinstance(distilled(task, right).validation, Split)
+    taught = distilled(task, right)
+    assert taught.validation is task.validation
+    assert taught.test is task.test
