@@ -43,6 +43,7 @@ _OPTIONAL: dict[str, tuple[type, str]] = {
     "encoding": (str, "how samples were made, in words"),
     "teacher": (dict, "options by name"),
     "recipe": (dict, "options by name"),
+    "samples": (int, "a number"),
     "history": (list, "a list of epochs"),
     "origin": (str, "a path"),
     "processes": (int, "a number"),

@@ -147,6 +147,7 @@ class Trainer(Generic[Net]):
             "encoding": self.task.encoding,
             "teacher": None if self.task.teacher is None else asdict(self.task.teacher),
             "recipe": asdict(self.recipe),
+            "samples": len(self.task.train),
             "processes": self.group.size,
             "origin": self.origin,
         }

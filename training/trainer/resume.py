@@ -39,9 +39,10 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
     # A run may be made longer: its schedule is then stretched over the new number of epochs.
     recipe["epochs"] = max(recipe["epochs"], ours["recipe"]["epochs"])
     theirs["recipe"] = recipe
-    if content.get("encoding") is None:  # an earlier version did not say
-        theirs["encoding"] = ours["encoding"]
-    for name in ("network", "task", "encoding", "teacher", "recipe"):
+    for name in ("encoding", "samples"):
+        if content.get(name) is None:  # an earlier version did not say
+            theirs[name] = ours[name]
+    for name in ("network", "task", "encoding", "samples", "teacher", "recipe"):
         if theirs[name] != ours[name]:
             raise CheckpointError(
                 f"{path}: expected the same {name} as the run began with, "

@@ -73,24 +73,30 @@ def _convolution(channels: int, width: int) -> list[nn.Module]:
     return [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
 
 
-def fingerprint() -> str:
-    """A digest of all that decides what the teacher is and how it teaches, for names of runs."""
-    made = (TEACHERS, asdict(RECIPE), CHANNELS, UNITS, DROPOUTS, TEMPERATURE, SHARE)
+def fingerprint(*teaching: float) -> str:
+    """A digest of what decides the teacher and, with ``teaching``, a run, for names of folders."""
+    made = (TEACHERS, asdict(RECIPE), CHANNELS, UNITS, DROPOUTS, *teaching)
     return hashlib.sha256(repr(made).encode()).hexdigest()[:8]
+
+
+def run_fingerprint() -> str:
+    """A digest of the teacher and of how it teaches: by another one it is another run."""
+    return fingerprint(TEMPERATURE, SHARE)
 
 
 def teach(task: Task, out: Path, report: Callable[[Progress], None]) -> Task | None:
     """Return ``task`` distilled from the teacher, trained now or before; None if time was up."""
     if task.image is None or math.prod(task.image) != task.steps or task.permutation is not None:
         raise ValueError(f"teacher: expected a task of images in their order, got {task.name}")
-    kept = out / f"{task.name}-teacher-{fingerprint()}.npy"
+    network = f"{task.name}-teacher-{fingerprint()}"
+    kept = out / f"{network}.npy"
     if not kept.is_file():
         outputs = torch.zeros(len(task.train), task.classes)
         for seed in range(TEACHERS):
             recipe = replace(RECIPE, seed=seed)
             torch.manual_seed(seed)
             net = Convolutional(task.channels, task.image, task.classes)
-            name = f"{task.name}-teacher-{seed}"
+            name = f"{network}-{seed}"
             run = train(name, net, task, recipe, out, measured=False, report=report)
             if not run.finished:
                 return None

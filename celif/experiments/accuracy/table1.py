@@ -123,7 +123,7 @@ def _train(
     teach = None
     if budget.distilled:
         teach = partial(convolutional_teacher.teach, task, sitting.out, sitting.report)
-        folder += f"-{convolutional_teacher.fingerprint()}"  # by another teacher it is another run
+        folder += f"-{convolutional_teacher.run_fingerprint()}"
     if origin is None:
         return sitting.train(folder, built, task, recipe, measured=not trial, prepare=teach)
     if not origin.is_file():

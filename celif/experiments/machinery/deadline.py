@@ -91,7 +91,7 @@ class Sitting:
                 )
         if known is not None and not (folder / METRICS).is_file():
             return known
-        history = begun(folder, recipe, net)
+        history = begun(folder, recipe, net, len(task.train))
         if not history:
             return Trained(name, [], None, parameters(net), finished=False)
         finished, spent = len(history) >= recipe.epochs, tuple(Stopwatch(folder).seconds)

@@ -25,7 +25,7 @@ from training.trainer.evaluation import evaluate
 from training.trainer.loop import Trainer
 from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
-from training.trainer.run_folder import CONFIG, METRICS, Epoch
+from training.trainer.run_folder import CONFIG, LAST, METRICS, Epoch
 
 Net = TypeVar("Net", bound=nn.Module)
 SCORE, RUN = "score.json", "run.json"
@@ -125,6 +125,7 @@ def train(
         if report is not None:
             report(progress)
 
+    _require_length(out / name, recipe)
     trainer = Trainer(net, task, recipe, out / name, tell, **options)
     if not trainer.resume():
         known = None
@@ -197,7 +198,19 @@ def recorded(folder: Path, recipe: Recipe, net: nn.Module, samples: int) -> Trai
     return Trained(**{**known, "spent": tuple(known["spent"])})
 
 
-def begun(folder: Path, recipe: Recipe, net: nn.Module) -> list[Epoch]:
+def _require_length(folder: Path, recipe: Recipe) -> None:
+    """Refuse to lengthen a run: its rate has followed the schedule of a shorter one."""
+    if not (folder / LAST).is_file():
+        return
+    epochs = checkpoint.read(folder / LAST)["recipe"]["epochs"]
+    if epochs != recipe.epochs:
+        raise ValueError(
+            f"{folder}: expected a run of {recipe.epochs} epochs, found one of {epochs}; remove "
+            "the folder, or pass another --out"
+        )
+
+
+def begun(folder: Path, recipe: Recipe, net: nn.Module, samples: int) -> list[Epoch]:
     """Return the epochs of the run in ``folder`` so far, none if it trains something else."""
     path, config = folder / METRICS, folder / CONFIG
     if not path.is_file():
@@ -205,6 +218,7 @@ def begun(folder: Path, recipe: Recipe, net: nn.Module) -> list[Epoch]:
     known = json.loads(path.read_text(encoding="utf-8"))
     about = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
     same = _same(known["recipe"], recipe) and _of_network(about.get("network"), net)
+    same = same and about.get("samples") in (None, samples)
     return known["history"] if same else []
 
 

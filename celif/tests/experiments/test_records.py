@@ -12,11 +12,13 @@ from matplotlib import pyplot as plt
 
 from celif.experiments import catalogue
 from celif.experiments.machinery import record
+from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.deadline import Sitting
 from celif.experiments.machinery.experiment import Experiment, Outcome, Row, Settings
 from celif.experiments.machinery.runs import RUN, recorded, train
 from celif.tests.run_command import answer
 from training import Network, tasks
+from training.checkpoint import CheckpointError
 from training.support import machine
 from training.trainer.evaluation import evaluate
 from training.trainer.loop import start
@@ -171,3 +173,31 @@ def test_a_run_of_another_network_is_not_taken(
     late = Sitting(tmp_path, only=("other",))
     assert len(late.train("run", lambda: net(beta=0.98), task, RECIPE).history) == 1
     assert late.train("run", lambda: net(beta=0.99), task, RECIPE).history == []
+
+
+def test_a_run_on_fewer_samples_is_not_taken_for_one_on_all(tmp_path: Path) -> None:
+    task = tasks.load("digits")
+    few = replace(task, train=Portion.of(task.train, 0.3, RECIPE.batch))
+
+    def net() -> Network:
+        return start(task, (4,), RECIPE)
+
+    train("run", net(), few, RECIPE, tmp_path)
+    late = Sitting(tmp_path, only=("other",))
+    assert late.train("run", net, few, RECIPE).finished
+    assert late.train("run", net, task, RECIPE).history == []
+    with pytest.raises(CheckpointError, match="same samples as the run began with, 360, got 1293"):
+        train("run", net(), task, RECIPE, tmp_path)
+    # Nor is its record overwritten by one that says so.
+    assert json.loads((tmp_path / "run" / RUN).read_text())["samples"] == len(few.train)
+    (tmp_path / "run" / RUN).unlink()  # as if it had been stopped
+    assert len(late.train("run", net, few, RECIPE).history) == 1
+    assert late.train("run", net, task, RECIPE).history == []
+
+
+def test_a_finished_run_is_not_lengthened(tmp_path: Path) -> None:
+    task, longer = tasks.load("digits"), replace(RECIPE, epochs=2)
+    train("run", start(task, (4,), RECIPE), task, RECIPE, tmp_path)
+    with pytest.raises(ValueError, match="expected a run of 2 epochs, found one of 1"):
+        train("run", start(task, (4,), longer), task, longer, tmp_path)
+    assert json.loads((tmp_path / "run" / RUN).read_text())["recipe"]["epochs"] == 1

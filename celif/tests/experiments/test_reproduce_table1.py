@@ -312,9 +312,10 @@ def test_a_row_learns_the_mean_outputs_of_its_teachers(
     assert len(runs) == 1 + convolutional_teacher.TEACHERS
     task, outputs = tasks.load("digits"), []
     for seed in range(convolutional_teacher.TEACHERS):
-        assert runs[f"digits-teacher-{seed}"]["history"][-1]["validation"] > 0.5
+        name = f"digits-teacher-{convolutional_teacher.fingerprint()}-{seed}"
+        assert runs[name]["history"][-1]["validation"] > 0.5
         net = convolutional_teacher.Convolutional(1, (8, 8), 10)
-        weights = checkpoint.read(tmp_path / f"digits-teacher-{seed}" / LAST)["weights"]
+        weights = checkpoint.read(tmp_path / name / LAST)["weights"]
         net.load_state_dict(weights)
         outputs.append(evaluation.outputs(net, task.train.x))
     assert not torch.equal(outputs[0], outputs[1])
@@ -323,10 +324,13 @@ def test_a_row_learns_the_mean_outputs_of_its_teachers(
     assert expected.teacher is not None
     learnt = checkpoint.read(tmp_path / student / LAST)["teacher"]
     assert learnt == asdict(expected.teacher)
-    # By another teacher it is another run.
-    before = convolutional_teacher.fingerprint()
+    # Taught otherwise it is another run, by the same teacher; and another teacher is another run.
+    teacher, run = convolutional_teacher.fingerprint(), convolutional_teacher.run_fingerprint()
     monkeypatch.setattr(convolutional_teacher, "TEMPERATURE", 2.0)
-    assert convolutional_teacher.fingerprint() != before
+    assert convolutional_teacher.fingerprint() == teacher
+    assert convolutional_teacher.run_fingerprint() != run
+    monkeypatch.setattr(convolutional_teacher, "DROPOUTS", (0.0, 0.0))
+    assert convolutional_teacher.fingerprint() != teacher
     later = table1.run(Settings(tmp_path, quick=True, only=("another",)))
     assert later.rows[0].note == "not run"
 
@@ -343,7 +347,8 @@ def test_a_row_is_not_begun_when_time_is_up_within_its_teacher(
     monkeypatch.setattr(table1.Sitting, "report", stop)
     outcome = table1.run(Settings(tmp_path, quick=True))
     assert outcome.rows[0].note == "not run"
-    assert [path.name for path in tmp_path.iterdir()] == ["digits-teacher-0"]
+    teacher = convolutional_teacher.fingerprint()
+    assert [path.name for path in tmp_path.iterdir()] == [f"digits-teacher-{teacher}-0"]
 
 
 def test_a_teacher_that_diverged_teaches_nothing(
