@@ -46,7 +46,7 @@ def reproduce(
         Path | None, typer.Option(help="Write a page of all results, such as docs/results.md.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Ignore the repository's record of the experiment.")
+        bool, typer.Option("--again", help="Train the runs that the repository's record has, too.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +88,7 @@ def reproduce(
             found = record.perform(experiment, settings)
             record.show(found, out)
         elif any(out.glob("*")):
-            console.note(f"{out} is left as it is; --minutes goes on there, --again starts anew")
+            console.note(f"{out} is left as it is; --again with another --out trains anew")
         answer(found, as_json)
     if page is not None:
         results.write(page, [out.parent if out is not None else root])

@@ -33,7 +33,9 @@ _DPI = 130
 def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     """Run an experiment; write and return its record."""
     settings.out.mkdir(parents=True, exist_ok=True)
-    if not settings.quick and not settings.again:
+    if settings.again:
+        _drop_taken(settings.out)
+    elif not settings.quick:
         _take_runs(stored(experiment), settings.out)
     began, processor = time.monotonic() - _spent(settings.out), time.process_time()
     outcome = experiment.run(settings)
@@ -84,6 +86,14 @@ def _take_runs(record: dict[str, Any] | None, out: Path) -> None:
             folder.mkdir(parents=True)
             with atomic_file(folder / RUN) as draft:
                 draft.write_text(json.dumps(run), encoding="utf-8")
+
+
+def _drop_taken(out: Path) -> None:
+    """Remove what :func:`_take_runs` put there: folders that hold a run's record alone."""
+    for path in out.glob(f"*/{RUN}"):
+        if [*path.parent.iterdir()] == [path]:
+            path.unlink()
+            path.parent.rmdir()
 
 
 def _runs_below(out: Path) -> dict[str, Any]:

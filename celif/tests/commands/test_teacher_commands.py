@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import torch
 from celif.inputs import teachers
 from celif.tests.run_command import answer
 from training import checkpoint, tasks
+from training.trainer.distributed import Group
 
 SMALL = ("--epochs", 1, "--hidden", "6")
 
@@ -110,19 +109,29 @@ def test_what_is_asked_of_a_teacher_is_never_ignored(
     assert "expected a task without a teacher of its own" in ending.error
 
 
-def test_processes_learn_from_one_teacher(tmp_path: Path) -> None:
-    right = 4 * np.eye(10, dtype=np.float32)[tasks.load("digits").train.y.numpy()]
+def test_processes_wait_for_the_teacher_on_their_own_devices(tmp_path: Path) -> None:
+    task = tasks.load("digits")
+    right = 4 * np.eye(10, dtype=np.float32)[task.train.y.numpy()]
     np.save(tmp_path / "right.npy", right)
-    file = ("--teacher", tmp_path / "right.npy")
-    alone = answer("train", "--out", tmp_path / "alone", *SMALL, *file)
-    command = [sys.executable, "-m", "celif.cli", "train", "--out", tmp_path / "both", *SMALL]
-    words = map(str, (*command, *file, "--devices", 2, "--json"))
-    done = subprocess.run([*words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    both = json.loads(done.stdout)
-    assert both["loss"] == pytest.approx(alone["loss"], rel=1e-3)  # sums in another order
-    known = [checkpoint.read(run["checkpoint"])["teacher"] for run in (alone, both)]
-    assert known[0] == known[1] is not None
+    waited: list[tuple[int, torch.device]] = []
+
+    class Process(Group):
+        """One of two processes, of which the other has come as far."""
+
+        def __init__(self, rank: int) -> None:
+            self.rank, self.size = rank, 2
+
+        def totals(self, values: Sequence[float], device: torch.device) -> list[float]:
+            assert (tmp_path / "run" / teachers.KEPT).is_file()
+            waited.append((self.rank, device))
+            return list(values)
+
+    path, device = tmp_path / "right.npy", torch.device("cuda", 1)
+    both = [
+        teachers.teach(task, path, tmp_path / "run", None, Process(rank), device) for rank in (0, 1)
+    ]
+    assert both[0].teacher == both[1].teacher is not None
+    assert waited == [(0, device), (1, device)]
 
 
 def test_a_teacher_is_said_to_be_right_or_warned_of(tmp_path: Path, end_of: Any) -> None:

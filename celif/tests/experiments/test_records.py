@@ -66,6 +66,12 @@ def test_only_what_the_record_lacks_is_trained(invented: Experiment, tmp_path: P
     assert not (tmp_path / "b" / "run-0" / LAST).exists()
     assert (tmp_path / "b" / "run-1" / LAST).exists()
     assert second["runs"]["run-0"]["history"] == first["runs"]["run-0"]["history"]
+    # Trained again, runs of the record are not taken for runs of one's own.
+    last = tmp_path / "b" / "run-1" / LAST
+    before = last.stat().st_mtime_ns
+    record.perform(invented, Settings(tmp_path / "b", again=True))
+    assert (tmp_path / "b" / "run-0" / LAST).exists()
+    assert last.stat().st_mtime_ns == before
 
 
 def test_a_complete_record_is_printed_without_a_run(invented: Experiment, tmp_path: Path) -> None:
