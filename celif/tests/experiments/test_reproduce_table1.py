@@ -94,21 +94,6 @@ def test_artificial_networks_are_no_spiking_rivals() -> None:
     assert claim.holds
 
 
-def test_models_are_compared_after_the_same_epochs() -> None:
-    def row(what: str, ours: float) -> table1.Row:
-        return table1.Row(f"{what}, seq-mnist", ours)
-
-    two = [row("CE-LIF feedforward", 90.0), row("LIF recurrent", 80.0)]
-    ten = [row("CE-LIF feedforward, 10 epochs", 95.0), row("GLIF feedforward, 10 epochs", 92.0)]
-    names = ("seq-mnist",)
-    after_two, after_ten = table1_claims.claims(two + ten, names)
-    assert after_two.holds  # although 92 is more than 90
-    assert after_ten.holds
-    ten[1] = row("GLIF feedforward, 10 epochs", 96.0)
-    assert [claim.holds for claim in table1_claims.claims(two + ten, names)] == [True, False]
-    assert [claim.holds for claim in table1_claims.claims(two[:1] + ten[1:], names)] == []
-
-
 def test_trainings_of_one_network_share_its_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
