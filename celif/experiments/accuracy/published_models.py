@@ -138,9 +138,10 @@ RECURRENT_NOTE = (
     "that of 158,386 parameters, which gave 98.14 % (and 97.52 % on PS-MNIST); smaller batches, "
     "averaged weights and adversarial inputs; and two that begin as models/seq-mnist-152 with "
     "recurrent weights of zero, of which the second has a lower rate and, with 99.02 %, the best "
-    "validation of the four. The accuracy without feedback is that of the trained network with its "
-    "recurrent weights set back to zero. Of trials by hand, which were not kept, fresh weights and recurrent ones of zero gave 96.2 % on validation data after half "
-    "an epoch, random ones 95.4 %; that recipe was not run to the end."
+    "validation of those in the record. The accuracy without feedback is that of the trained "
+    "network with its recurrent weights set back to zero. Of trials by hand, which were not kept, "
+    "fresh weights and recurrent ones of zero gave 96.2 % on validation data after half an epoch, "
+    "random ones 95.4 %; that recipe was not run to the end."
 )
 RIVALS_NOTE = (
     "Two epochs show how fast models learn by these recipes, not the paper's ranking, and some of "
