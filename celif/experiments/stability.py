@@ -43,7 +43,8 @@ which is growth for every V below −1, over hundreds of steps. Such a V needs a
 draws those of a first layer with one input from −1 to 1. With β = 0.98, the value in the authors'
 later code, Θ follows V by half, and a low V is far outside of the box; β = 0.985 is enough. There
 are thus two remedies, biases at zero or a smaller β. Gradients of this size may be why the paper
-trains at a rate as small as 5e-4; that was not tested."""
+trains at a rate as small as 5e-4; no network with such biases was trained to the end here, so that
+it is open whether the paper's start works at its rate."""
 SIDE = 28
 STEPS = SIDE * SIDE
 

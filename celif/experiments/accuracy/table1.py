@@ -143,8 +143,13 @@ def stored(name: str, task: Task) -> Row:
     return Row(what, score, paper, "%", f"{net.num_parameters:,} parameters; {how}")
 
 
-def _row(what: str, one: Trained, rate: float, paper: float | str | None, comparable: bool) -> Row:
+def _row(
+    what: str, one: Trained, rate: float, paper: float | str | None, budget: TrainingBudget,
+    comparable: bool,
+) -> Row:  # fmt: skip
     note = f"{one.parameters:,} parameters, {len(one.history)} epochs at rate {rate:g}"
+    note += ", adversarial inputs" if budget.adversarial else ""
+    note += ", a teacher" if budget.distilled else ""
     if not one.history:
         note = NOT_RUN
     elif not one.finished:
@@ -184,9 +189,10 @@ def run(settings: Settings) -> Outcome:
                 rows += filter(None, [_cited(model, task_name, paper)])
                 continue
             rate, one = sweep(model, task, plan, sitting)
-            comparable = not (settings.quick or (model.budget or plan.budget).unfinished)
-            rows.append(_row(what, one, rate, paper, comparable))
-            swept = len((model.budget or plan.budget).rates) > 1 and not model.how
+            budget = model.budget or plan.budget
+            comparable = not (settings.quick or budget.unfinished)
+            rows.append(_row(what, one, rate, paper, budget, comparable))
+            swept = len(budget.rates) > 1
             numbers[what] = {
                 **one.plain(), "rate": rate, "finished": one.finished, "swept": swept
             }  # fmt: skip
@@ -197,7 +203,7 @@ def run(settings: Settings) -> Outcome:
         f"{TAKEN_OVER}, at the lower rate {GENTLE}"
     )
     own = "" if settings.quick else own
-    budget = (
+    size = (
         f"{', '.join(names)}: {plan.budget}{own}; seed {plan.preset.recipe.seed}; {done} of "
         f"{len(numbers)} models have been trained"
     )
@@ -232,8 +238,8 @@ def run(settings: Settings) -> Outcome:
     return Outcome(
         rows,
         claims(rows, names),
-        budget,
-        draw(rows, f"{plan.budget.epochs} epochs or as said"),
+        size,
+        draw(rows, f"{plan.budget.epochs} epochs"),
         numbers,
         notes,
     )

@@ -25,7 +25,7 @@ def draw(rows: list[Row], short: str) -> Figure:
     )
     panels = [
         (part, label)
-        for part, label in ((whole, "ours"), (others, f"ours, {short}"))
+        for part, label in ((whole, "ours"), (others, f"ours, {short}, not to be compared"))
         if part
     ]  # fmt: skip
     figure, axes = plt.subplots(
@@ -45,11 +45,20 @@ def _panel(ax: Axes, rows: list[Row], label: str) -> None:
     place = np.arange(len(rows))
     ax.hlines(place, np.fmin(ours, paper), np.fmax(ours, paper), color=GREY, lw=1)
     ax.plot(paper, place, "o", mfc="white", mec=GREY, mew=1.5, ms=8, label="paper, MNIST")
-    ax.plot(ours, place, "o", color=FLOAT, ms=6, label=label)
+    changed = np.array([_changed(row) for row in rows])
+    ax.plot(ours[~changed], place[~changed], "o", color=FLOAT, ms=6, label=label)
+    if changed.any():
+        ax.plot(ours[changed], place[changed], "D", color=FLOAT, ms=5, mfc="white",
+                label=f"{label}, with other means")  # fmt: skip
     for i, score in enumerate(ours):
         ax.annotate(f"{score:.2f}", (score, i), (0, 7), textcoords="offset points", ha="center",
                     fontsize=SMALL, color=FLOAT)  # fmt: skip
     ax.set_yticks(place, [row.what for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.7)
     ax.margins(x=0.05)
-    legend(ax, ncols=2, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
+    legend(ax, ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
+
+
+def _changed(row: Row) -> bool:
+    """Whether a network was trained with means that the paper does not have."""
+    return any(word in row.note for word in ("adversarial", "shifted", "teacher"))

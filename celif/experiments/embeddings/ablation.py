@@ -176,7 +176,7 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
     runs = {name: [r for r in each if r.finished] for name, each in runs.items()}
     place = np.arange(len(runs))
     left.bar(place - 0.2, [PAPER[name][column] for name in runs], 0.4, color=GREY,
-             label=f"paper, {('Seq', 'PS')[column]}-MNIST")  # fmt: skip
+             label=f"paper, {('Seq', 'PS')[column]}-MNIST, trained in full")  # fmt: skip
     scores = {
         number: [r.percent or 0 for r in each] for number, each in enumerate(runs.values()) if each
     }
@@ -188,8 +188,9 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
         if len(each) > 1:
             left.plot([number + 0.2] * len(each), each, "k.", ms=3)
     left.set_xticks(place, [SYMBOLS[name] for name in runs])
-    left.set(ylabel="test accuracy, %", ylim=(0, 118))
-    legend(left, loc="upper left", ncols=2)
+    left.set(ylabel="test accuracy, %", ylim=(0, 128))
+    left.set_yticks(range(0, 101, 20))
+    legend(left, loc="upper left")
     ends = {}
     for number, (name, trained) in enumerate(runs.items()):
         length = min((len(r.history) for r in trained), default=0)

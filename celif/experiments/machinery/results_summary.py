@@ -186,7 +186,7 @@ def _papers(row: dict[str, Any]) -> str:
 def table(items: Sequence[Item], records: Records) -> list[str]:
     """Return the table in Markdown."""
     lines = [
-        "| the paper's item | status | ours | the paper's | remarks | core-hours missing |",
+        "| the paper's item | status | ours | the paper's | remarks | core-hours still needed |",
         "|---|---|---|---|---|---|",
     ]
     for item in items:

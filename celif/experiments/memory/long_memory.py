@@ -47,8 +47,8 @@ PUBLISHED = (
     "at 0.99. The paper does not say which ALIF its curves are of, nor how wide its LSTM is."
 )
 ALIKE = (
-    "CE-LIF was tuned more than SoftALIF and LSTM, as the list of trials shows. CE-LIF tuned as "
-    "they are has six trials at T = 100, as each of them, one rate for all parameters, the paper's "
+    "CE-LIF was tuned more than SoftALIF and LSTM, which had six trials each; the list of trials "
+    "has CE-LIF's. The paper's own recipe was not run. CE-LIF tuned as they are has six trials at T = 100, as each of them, one rate for all parameters, the paper's "
     "surrogate, and their steps and batches. The rest of the recipe, such as its warm-up, is the "
     "same for all three and was found with CE-LIF; biases at zero and β are CE-LIF's own."
 )
