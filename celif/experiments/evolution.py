@@ -112,6 +112,6 @@ EXPERIMENT = Experiment(
     item="Figure 2", size="the paper's network and task, fewer epochs",
     about="In the figure the digit's own neuron lies between the lines. The logits are firing "
     "rates, from 0 to 1, so that the cross entropy of ten classes cannot come below 1.46. A lower "
-    "TE⊙V of a digit's own neuron is a correlation: neurons also fire before the first ink, and the "
-    "digit's own does not stop.",
+    "TE⊙V of a digit's own neuron is a correlation: neurons also fire before the first ink, and "
+    "the digit's own does not stop.",
 )  # fmt: skip

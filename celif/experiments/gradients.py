@@ -290,7 +290,7 @@ def _figure(found: list[dict[str, Shares]]) -> Figure:
 EXPERIMENT = Experiment(
     "gradients", "Gradients over time on copy memory", run,
     item="Figure 6", size="the paper's T and widths",
-    about="After training only CE-LIF has learnt the task, so that the difference may be due to that "
-    "and not to the neuron; in untrained networks SoftALIF's early share is the larger one. Shares "
-    "leave out the last ten steps, which the figure shows, too. An LSTM's S is its hidden state.",
+    about="After training only CE-LIF has learnt the task, which may be why its share differs; in "
+    "untrained networks SoftALIF's early share is the larger one. Shares leave out the last ten "
+    "steps, which the figure shows, too. An LSTM's S is its hidden state.",
 )  # fmt: skip

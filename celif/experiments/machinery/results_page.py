@@ -88,10 +88,10 @@ paper's, and so do the biases of CE-LIF, which start at zero, and the rate of TE
 problem and copy memory. The recipe of Seq- and PS-MNIST goes back to a prototype whose curves were
 watched on the test set. Copy memory also has a surrogate twice as wide and, at T = 400 and 500, an
 update of TE by rows: the mean over time is subtracted from the gradient of each neuron's TE, and
-AdamW keeps one second moment for each neuron in place of one for each entry. The adding problem is read from the mean of
-the outputs over all steps unless a row says otherwise; that mean adds up by itself, so that no
-memory is needed, and the paper may read otherwise. Recipes of the runs are in the records, those of
-the stored networks in `models/README.md`.
+AdamW keeps one second moment for each neuron in place of one for each entry. The adding problem is
+read from the mean of the outputs over all steps unless a row says otherwise; that mean adds up by
+itself, so that no memory is needed, and the paper may read otherwise. Recipes of the runs are in
+the records, those of the stored networks in `models/README.md`.
 
 Costs are hours of one core of the AMD EPYC on which most runs were made. The six contexts with
 trials of their own and the recurrent network that begins as a feedforward one were trained on an
