@@ -88,7 +88,7 @@ def reproduce(
             found = record.perform(experiment, settings)
             record.show(found, out)
         elif any(out.glob("*")):
-            console.note(f"{out} is left as it is; --again with another --out trains anew")
+            console.note(f"{out} is left as it is; --again with another --out trains again")
         answer(found, as_json)
     if page is not None:
         results.write(page, [out.parent if out is not None else root])

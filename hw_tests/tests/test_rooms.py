@@ -55,7 +55,8 @@ ORDER = {
         "neurons",
         "network",
         "slayer",
-        "block modules tasks checkpoint",
+        "block modules tasks",
+        "checkpoint",
         "old_checkpoint baselines trainer",
     ),
     "export": (

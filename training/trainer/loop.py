@@ -219,11 +219,9 @@ class Trainer(Generic[Net]):
             self._tell(len(self.history))
             if save and self.tally.step < self.steps_per_epoch:
                 self._save()
-        objective = self.task.objective
+        task, objective = self.task, self.task.objective
         with nullcontext() if self.average is None else self.average.applied(self.net):
-            validation = evaluate(
-                self.net, self.task.validation, objective=objective, group=self.group
-            )
+            validation = evaluate(self.net, task.validation, objective=objective, group=self.group)
         seconds = round(time.monotonic() - began, 2)
         self.history.append(self.tally.epoch(objective.name, validation, seconds))
         self._tell(len(self.history), validation)

@@ -116,7 +116,7 @@ def _train(
         make, model.name, task, hidden, recipe, model.recurrent, celif, cells,
         start_from=origin,
     )  # fmt: skip
-    # Trials of a network serve all of its trainings.
+    # Trials of a network serve all of its rows.
     name = re.sub(r"\W+", "-", model.network if trial else model.label).strip("-")
     folder = f"{task.name}-{name}-{rate:g}" + ("-sweep" if trial else "")
     teach = None

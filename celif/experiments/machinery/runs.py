@@ -182,7 +182,7 @@ def write_run(
 def recorded(folder: Path, recipe: Recipe, net: nn.Module, samples: int) -> Trained | None:
     """Return the recorded run in ``folder``, or None if it trained something else.
 
-    It must have trained such a network by ``recipe``, on so many samples an epoch.
+    It must have trained such a network by ``recipe``, on ``samples`` samples an epoch.
     """
     path = folder / RUN
     if not path.is_file():

@@ -98,7 +98,7 @@ ABOUT = {
     "adding": "Unlike the paper, which trains at 5e-4 with a batch of 256, CE-LIF's rate goes up "
     "to 5e-3, TE's to 1.5e-3, at T = 500 and 800 to 0.25/T. The steps at these two lengths were "
     "raised from 1,200 to 5,000 after shorter runs had missed the limit.",
-    "copy": "As in the paper, β is 1 − 1/T. Unlike there, CE-LIF has a surrogate twice as wide, and "
+    "copy": "As in the paper, β is 1 − 1/T. Unlike there, the surrogate is twice as wide, and "
     "TE has a rate of its own. At T = 100 and 200 the batch is 64 and the rates go up to 2e-3 and "
     "0.6/T, found by some 35 short trials at T = 30 and 100. At T = 400 and 500 batch and rate are "
     "the paper's 256 and 1e-3, TE's is 2.4/T, and a neuron's TE is updated as a row: without the "

@@ -89,7 +89,7 @@ def test_what_is_asked_of_a_teacher_is_never_ignored(
     assert not (taught / "teacher.npy").exists()
     assert answer("train", "--out", taught, *longer, *file)["epochs"] == 2
 
-    # Without its last checkpoint a run is not begun anew without its teacher.
+    # Without its last checkpoint a run does not start again without its teacher.
     (taught / "last.safetensors").unlink()
     for given in ((), ("--temperature", 2)):
         ending = end_of("train", "--out", taught, *longer, *given)

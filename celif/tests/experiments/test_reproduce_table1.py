@@ -94,7 +94,7 @@ def test_artificial_networks_are_no_spiking_rivals() -> None:
     assert claim.holds
 
 
-def test_trainings_of_one_network_share_its_trials(
+def test_rows_of_one_network_share_its_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = table1.TrainingBudget((1e-3, 1e-2), trial=1, epochs=1, batch=360)
@@ -103,7 +103,7 @@ def test_trainings_of_one_network_share_its_trials(
     monkeypatch.setattr(table1, "QUICK", (model, longer))
     outcome = table1.run(Settings(tmp_path, quick=True))
     runs = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("*/run.json")}
-    assert len(runs) == 4  # two trials, two trainings
+    assert len(runs) == 4  # two trials, two runs
     assert [len(runs[name]["history"]) for name in sorted(runs) if "sweep" in name] == [1, 1]
     assert len({one["rate"] for one in outcome.numbers.values()}) == 1
     assert [row.what for row in outcome.rows] == [
