@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from celif.commands import teacher_options
 from celif.commands.help_names import (
     AUGMENTATIONS,
     PRESETS,
@@ -16,6 +17,7 @@ from celif.commands.help_names import (
     TEMPORAL_ENCODINGS,
 )
 from celif.commands.options import Data, Json, Labels, TaskOption
+from celif.commands.teacher_options import TeacherFile, TeacherShare, Temperature
 
 EXAMPLES = (
     "celif train --task digits --epochs 30",
@@ -165,27 +167,9 @@ def train(
             rich_help_panel=_RECIPE,
         ),
     ] = None,
-    teacher: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also learn the outputs of this checkpoint, or those in an .npy file.",
-            rich_help_panel=_RECIPE,
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            help="Divides the teacher's outputs and the network's before the softmax; default 4.",
-            rich_help_panel=_RECIPE,
-        ),
-    ] = None,
-    teacher_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Part of the loss that is the teacher's; default 0.9.", rich_help_panel=_RECIPE
-        ),
-    ] = None,
+    teacher: TeacherFile = None,
+    temperature: Temperature = None,
+    teacher_share: TeacherShare = None,
     average: Annotated[
         float | None,
         typer.Option(
@@ -296,25 +280,9 @@ def train(
         labels,
         task,
         teacher,
-        _distillation(teacher, resume, temperature, teacher_share),
+        teacher_options.chosen(teacher, resume, temperature, teacher_share),
     )
     train_job.start(job, devices, device)
-
-
-def _distillation(
-    teacher: Path | None, resume: bool, temperature: float | None, share: float | None
-) -> dict[str, float]:
-    """Return the options of distillation that were given, once they are known to be sound."""
-    from training.tasks import distillation
-    from training.tasks.task import Teacher
-
-    given = {"temperature": temperature, "share": share}
-    options = {name: value for name, value in given.items() if value is not None}
-    if options and teacher is None and not resume:
-        raise ValueError("--temperature and --teacher-share: expected together with --teacher")
-    usual = {"temperature": distillation.TEMPERATURE, "share": distillation.SHARE}
-    Teacher("0" * 16, **{**usual, **options})  # refuses what is out of range before data is read
-    return options
 
 
 def _run_name(preset: str | None, task: str | None, own: str | None, start: Path | None) -> str:
