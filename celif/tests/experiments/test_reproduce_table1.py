@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from matplotlib import pyplot as plt
 
-from celif.experiments import equal_time
-from celif.experiments.accuracy import convolutional_teacher, table1, table1_claims
-from celif.experiments.machinery.budget import Portion, one_thread, spend
+from celif.experiments.accuracy import table1, table1_claims
 from celif.experiments.machinery.compared_models import make, silence_feedback
 from celif.experiments.machinery.experiment import Settings
-from celif.experiments.machinery.runs import Stopped
-from celif.experiments.machinery.stopwatch import SPENT, Stopwatch, spent_below
 from training import checkpoint, tasks
-from training.support import compiled
-from training.trainer import evaluation
 from training.trainer.loop import start
-from training.trainer.progress import Progress
 from training.trainer.recipe import Recipe
-from training.trainer.run_folder import LAST
 
 
 @pytest.fixture(autouse=True)
@@ -197,72 +188,6 @@ def test_networks_of_the_repository_are_measured_or_said_to_be_missing(
     assert missing.note == "not run: models/seq-mnist-88.safetensors is not there"
 
 
-def test_celif_beats_recurrent_lif_at_equal_processor_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(equal_time, "RATES", (1e-2,))
-    lif, _, celif = equal_time.QUICK
-    budget = replace(equal_time.SHORT, seconds=2.0)
-    task = tasks.load("digits")
-    with one_thread():
-        found = [equal_time.contend(each, task, budget, tmp_path) for each in (lif, celif)]
-    scores = [contest.spent.run.score or 0 for contest in found]
-    assert scores[1] > scores[0] + 0.2
-    plans = {path: path.read_text() for path in tmp_path.rglob("plan.json")}
-    again = equal_time.contend(celif, task, budget, tmp_path)
-    assert again.spent.run.history == found[1].spent.run.history
-    assert {path: path.read_text() for path in tmp_path.rglob("plan.json")} == plans
-
-
-def test_portions_go_through_the_split_again_and_again() -> None:
-    split = tasks.Split(torch.arange(10.0).view(10, 1, 1), torch.arange(10))
-    portion = Portion(split, steps=3, batch=5)
-    seen = [portion.draw(7, epoch, step, 5)[1] for epoch in range(2) for step in range(3)]
-    assert len(portion) == 15
-    for first, second in zip(seen[::2], seen[1::2], strict=True):
-        assert sorted(torch.cat([first, second]).tolist()) == list(range(10))
-    assert not torch.equal(seen[0], seen[2])
-
-
-def test_stopwatch_counts_training_alone_and_repeats_what_was_cut(tmp_path: Path) -> None:
-    def burn(watch: Stopwatch, epoch: int, validation: float | None) -> None:
-        end = time.process_time() + 0.02
-        while time.process_time() < end:
-            pass
-        watch(Progress(epoch, 2, 1, 1, 0.0, 0.0, validation))
-
-    began = time.process_time()
-    watch = Stopwatch(tmp_path)
-    burn(watch, 0, None)
-    burn(watch, 1, 0.5)  # a validation, not counted
-    assert 0.02 <= watch.seconds[0] < time.process_time() - began - 0.019
-    resumed = Stopwatch(tmp_path)
-    burn(resumed, 0, None)
-    burn(resumed, 1, 0.5)  # the first epoch once more: its checkpoint was not written
-    assert len(resumed.seconds) == 1
-    assert json.loads((tmp_path / SPENT).read_text()) == resumed.seconds
-    assert spent_below(tmp_path) == resumed.seconds[0]
-    assert spent_below(tmp_path / "none") == 0
-
-
-def test_spending_takes_the_steps_that_were_planned(tmp_path: Path) -> None:
-    task, recipe = tasks.load("digits"), Recipe(epochs=2, batch=8)
-    spent = spend("one", start(task, (4,), recipe), task, recipe, tmp_path, 6, measured=False)
-    assert spent.steps == 6
-    assert len(spent.seconds) == 2
-    # A plan is kept, so that a training run that continues ends where it was meant to.
-    more = spend("one", start(task, (4,), recipe), task, recipe, tmp_path, 60, measured=False)
-    assert more.steps == 6
-
-
-@pytest.mark.skipif(not compiled.AVAILABLE, reason="needs numba")
-def test_one_thread_is_given_back() -> None:
-    before = torch.get_num_threads(), compiled.threads()
-    with one_thread():
-        assert (torch.get_num_threads(), compiled.threads()) == (1, 1)
-    assert (torch.get_num_threads(), compiled.threads()) == before
-
-
 def test_trial_of_a_rate_takes_its_share_of_the_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,67 +206,3 @@ def test_trial_of_a_rate_takes_its_share_of_the_images(
     trial, _, whole = samples.values()
     assert whole == len(tasks.load("digits").train)
     assert abs(trial - whole / 2) <= budget.batch / 2
-
-
-def test_a_row_learns_the_mean_outputs_of_its_teachers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(convolutional_teacher, "RECIPE", Recipe(epochs=2, batch=64, lr=4e-3))
-    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, distilled=True)
-    model = replace(table1.QUICK[0], hidden=(8,), budget=budget)
-    monkeypatch.setattr(table1, "QUICK", (model,))
-    table1.run(Settings(tmp_path, quick=True, only=("another",)))
-    assert not list(tmp_path.glob("*/run.json"))
-    table1.run(Settings(tmp_path, quick=True))
-    runs = {path.parent.name: json.loads(path.read_text()) for path in tmp_path.glob("*/run.json")}
-    assert len(runs) == 1 + convolutional_teacher.TEACHERS
-    task, outputs = tasks.load("digits"), []
-    for seed in range(convolutional_teacher.TEACHERS):
-        name = f"digits-teacher-{convolutional_teacher.fingerprint()}-{seed}"
-        assert runs[name]["history"][-1]["validation"] > 0.5
-        net = convolutional_teacher.Convolutional(1, (8, 8), 10)
-        weights = checkpoint.read(tmp_path / name / LAST)["weights"]
-        net.load_state_dict(weights)
-        outputs.append(evaluation.outputs(net, task.train.x))
-    assert not torch.equal(outputs[0], outputs[1])
-    (student,) = (name for name in runs if "teacher" not in name)
-    expected = tasks.distilled(task, (outputs[0] / 2 + outputs[1] / 2))
-    assert expected.teacher is not None
-    learnt = checkpoint.read(tmp_path / student / LAST)["teacher"]
-    assert learnt == asdict(expected.teacher)
-    # Taught otherwise it is another run, by the same teacher; and another teacher is another run.
-    teacher, run = convolutional_teacher.fingerprint(), convolutional_teacher.run_fingerprint()
-    monkeypatch.setattr(convolutional_teacher, "TEMPERATURE", 2.0)
-    assert convolutional_teacher.fingerprint() == teacher
-    assert convolutional_teacher.run_fingerprint() != run
-    monkeypatch.setattr(convolutional_teacher, "DROPOUTS", (0.0, 0.0))
-    assert convolutional_teacher.fingerprint() != teacher
-    later = table1.run(Settings(tmp_path, quick=True, only=("another",)))
-    assert later.rows[0].note == "not run"
-
-
-def test_a_row_is_not_begun_when_time_is_up_within_its_teacher(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    budget = table1.TrainingBudget((2e-3,), 0, 1, 360, distilled=True)
-    monkeypatch.setattr(table1, "QUICK", (replace(table1.QUICK[0], budget=budget),))
-
-    def stop(sitting: object, progress: Progress) -> None:
-        raise Stopped
-
-    monkeypatch.setattr(table1.Sitting, "report", stop)
-    outcome = table1.run(Settings(tmp_path, quick=True))
-    assert outcome.rows[0].note == "not run"
-    teacher = convolutional_teacher.fingerprint()
-    assert [path.name for path in tmp_path.iterdir()] == [f"digits-teacher-{teacher}-0"]
-
-
-def test_a_teacher_that_diverged_teaches_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = tasks.load("digits")
-    broken = replace(task, train=tasks.Split(task.train.x * torch.nan, task.train.y))
-    with pytest.raises(FloatingPointError, match="expected to be trained, but it diverged"):
-        convolutional_teacher.teach(broken, tmp_path, lambda progress: None)
-    with pytest.raises(ValueError, match="expected a single rate with a teacher"):
-        table1.TrainingBudget((1e-3, 1e-2), 1, 1, 64, distilled=True)
