@@ -39,7 +39,7 @@ def claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
     """What can be said of the rows that were run."""
     scores = {row.what: row.ours for row in rows if row.ours is not None}
     found = []
-    clean = "without shifted images, one of them with adversarial inputs"
+    clean = "without shifted images, one of them with a teacher and adversarial inputs"
     for shifted, how in ((False, clean), (True, "with shifted images")):
         below = [
             row.paper - row.ours for row in rows

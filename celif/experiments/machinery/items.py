@@ -24,8 +24,9 @@ def _both(label: str) -> tuple[str, str]:
 RIVALS = ("LIF", "LTMD", "PLIF", "GLIF")
 """Models that the authors trained besides their own."""
 _MODELS = (
-    "adversarial inputs / shifted images; both with averaged weights, and after earlier networks "
-    "(three / one) had been measured on the test set"
+    "trained with a convolutional teacher and adversarial inputs on Seq-MNIST, with shifted images "
+    "on PS-MNIST, both with averaged weights; four earlier networks of Seq-MNIST and one of "
+    "PS-MNIST had been measured on the test set"
 )
 _TRIALS = "after six trials of rates and clips at T = 100"
 _ALIKE = f"{_TRIALS}, with the steps and batches of SoftALIF and LSTM"
@@ -88,12 +89,12 @@ ITEMS = (
          "table1", _both("CE-LIF recurrent [64, 152, 152]"),
          note="adversarial inputs, averaged weights, 15 epochs, one seed; after networks by "
          f"another recipe had been measured on the test set; {_INFERRED}", unlike=True),
-    Item("Table 1, supplement", "the same, begun as the feedforward network of models/, Seq-MNIST, "
-         "%", "table1",
+    Item("Table 1, supplement", "the same, begun as a feedforward network, Seq-MNIST, %",
+         "table1",
          ("CE-LIF recurrent [64, 152, 152], begun feedforward, lower rate, seq-mnist",),
-         note="from models/seq-mnist-152 with recurrent weights of zero, 6 epochs with adversarial "
-         "inputs; a fourth recipe for this number, run because the others fell short; with its "
-         "recurrent weights set back to zero it is as good, so feedback adds nothing here",
+         note="from models/seq-mnist-152-adversarial with recurrent weights of zero, 6 epochs with "
+         "adversarial inputs; a fourth recipe for this number, run because the others fell short; "
+         "with its recurrent weights set back to zero it is as good, so feedback adds nothing here",
          unlike=True),
     *(
         Item("Table 1", f"{', '.join(RIVALS)} {structure}, {shown}-MNIST, %", "table1",
@@ -243,7 +244,7 @@ ITEMS = (
                     "LSTM's energy divided by CE-LIF's, our rates in float"), paper="57.4",
          claims=True, unlike=True,
          note=f"{_WIDTHS}; our rates are those of a network that was trained with adversarial "
-         "inputs and fires less than one trained with shifted images, whose rates gave 48.6"),
+         "inputs and a teacher; those of one trained with shifted images gave 48.6"),
     Item(EXTRA, "gradient norm of fresh networks: β = 0.99 with torch's biases / β = 0.98 with "
          "them / β = 0.99 with biases at zero", "stability",
          tuple(f"{start}: median gradient norm" for start in
