@@ -125,8 +125,8 @@ with the best validation."""
 RECURRENT = TrainingBudget((2e-3,), 0, 12, 128)
 """Recurrent CE-LIF: near the rate of the authors' later code for it, 1.5e-3."""
 LARGER_RECURRENT = TrainingBudget((2e-3,), 0, 15, 64, 0.999, adversarial=0.05)
-"""Recurrent CE-LIF of 181,378 parameters, with what served the feedforward one: averaged weights and
-adversarial inputs, which double the cost of a step."""
+"""Recurrent CE-LIF of 181,378 parameters, with what served the feedforward network: averaged
+weights and adversarial inputs, which double the cost of a step."""
 TAKEN_OVER = TrainingBudget(
     (1e-3,), 0, 4, 64, 0.999, adversarial=0.05, start_from="seq-mnist-152-adversarial"
 )
