@@ -235,11 +235,13 @@ def _with_teacher(task: Task, job: TrainJob, group: Group, device: torch.device)
         kept = job.out / teachers.KEPT
         if job.distillation or kept.is_file():
             raise ValueError(
-                f"{job.out}: expected {trainer.LAST} of a run with a teacher, found none; pass "
-                "--teacher to begin a new one"
+                f"{job.out}: expected {trainer.LAST} of a run with a teacher, found none; give the "
+                "command that began the run again, with --teacher and without --resume"
             )
     if job.teacher is not None or known is not None:
         return teachers.teach(task, job.teacher, job.out, known, group, device, **job.distillation)
+    if group.rank == 0 and not last.exists():
+        (job.out / teachers.KEPT).unlink(missing_ok=True)  # of a run that was never saved
     begun = None if job.origin is None else teachers.of_run(checkpoint.read(job.origin))
     if begun is not None and group.rank == 0:
         console.note(

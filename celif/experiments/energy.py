@@ -44,7 +44,7 @@ WIDE, LARGE = (64, 256, 256), (64, 152, 152)
 LSTM_WIDTHS = (88, 88, 88)
 """Three layers, 157 thousand parameters; the paper gives depth and parameters, not the widths."""
 SMALL_LSTM = 128
-"""Cells of one layer of 69 thousand parameters; the paper's first table cites an LSTM of 66.5."""
+"""Cells of one layer of 68 thousand parameters; the paper's first table cites an LSTM of 66.5."""
 CLASSES = 10
 
 

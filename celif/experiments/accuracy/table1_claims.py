@@ -54,18 +54,18 @@ def claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
             found.append(Claim(text, round(max(below), 2) <= NEAR))
     for task_name in names:
         celif = f"CE-LIF feedforward, {task_name}"
-        rivals = [
-            score for what, score in scores.items()
+        rivals = {
+            what.partition(",")[0]: score for what, score in scores.items()
             if what.endswith(task_name) and "CE-LIF" not in what
             and ("feedforward" in what or "recurrent" in what)  # the artificial ones are neither
-        ]  # fmt: skip
-        others = [score for score in rivals if score > LEARNT]
+        }  # fmt: skip
+        others = [score for score in rivals.values() if score > LEARNT]
         if celif in scores and others:
             text = (
                 f"{task_name}: after the same epochs CE-LIF feedforward is above the "
                 f"{len(others)} other spiking models here that are better than chance"
             )
-            if len(rivals) > len(others):
-                text += f" ({len(rivals) - len(others)} more are not)"
+            silent = [name for name, score in rivals.items() if score <= LEARNT]
+            text += f"; at chance: {', '.join(silent)}" if silent else ""
             found.append(Claim(text, scores[celif] > max(others)))
     return found

@@ -49,7 +49,7 @@ def _panel(ax: Axes, rows: list[Row], label: str) -> None:
     ax.plot(ours[~changed], place[~changed], "o", color=FLOAT, ms=6, label=label)
     if changed.any():
         ax.plot(ours[changed], place[changed], "D", color=FLOAT, ms=5, mfc="white",
-                label=f"{label}, with other means")  # fmt: skip
+                label=f"{label}, with a teacher or changed images")  # fmt: skip
     for i, score in enumerate(ours):
         ax.annotate(f"{score:.2f}", (score, i), (0, 7), textcoords="offset points", ha="center",
                     fontsize=SMALL, color=FLOAT)  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def perform(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     """Run an experiment; write and return its record."""
     settings.out.mkdir(parents=True, exist_ok=True)
     if settings.again:
-        _drop_taken(settings.out)
+        _drop_taken(settings.out, settings.only)
     elif not settings.quick:
         _take_runs(stored(experiment), settings.out)
     began, processor = time.monotonic() - _spent(settings.out), time.process_time()
@@ -88,10 +89,14 @@ def _take_runs(record: dict[str, Any] | None, out: Path) -> None:
                 draft.write_text(json.dumps(run), encoding="utf-8")
 
 
-def _drop_taken(out: Path) -> None:
-    """Remove what :func:`_take_runs` put there: folders that hold a run's record alone."""
+def _drop_taken(out: Path, only: Sequence[str]) -> None:
+    """Remove what :func:`_take_runs` put there: folders that hold a run's record alone.
+
+    ``only`` are parts of the names of the runs that will be trained, none if all will be.
+    """
     for path in out.glob(f"*/{RUN}"):
-        if [*path.parent.iterdir()] == [path]:
+        asked = not only or any(part in path.parent.name for part in only)
+        if asked and [*path.parent.iterdir()] == [path]:
             path.unlink()
             path.parent.rmdir()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ def test_what_is_asked_of_a_teacher_is_never_ignored(
         ending = end_of("train", "--out", taught, *longer, *given)
         assert "expected last.safetensors of a run with a teacher, found none" in ending.error
 
+    # A run without a teacher leaves none of another run behind.
+    answer("train", "--out", taught, *SMALL)
+    assert not (taught / "teacher.npy").exists()
+    assert answer("train", "--out", taught, *longer)["epochs"] == 2
+
     # A task that has a teacher of its own does not get another.
     (tmp_path / "my_taught_task.py").write_text(
         "import numpy\n"
@@ -161,10 +167,13 @@ def test_a_teacher_of_two_classes_is_compared_with_chance(
     task = tasks.Task("two", split, split, split, classes=2)
     seen = torch.where(torch.arange(100) < hits, y, 1 - y)
     outputs = 4 * torch.nn.functional.one_hot(seen, 2).float()
-    teachers.look(tasks.distilled(task, outputs), outputs.numpy())
-    told = capsys.readouterr().err
-    assert f"right for {hits}.00%" in told
-    assert ("hardly better than chance" in told) == warned
+    # Whatever a task's own measure counts.
+    wrong = replace(tasks.CLASS, scores=lambda outputs, y: (outputs.argmax(1) != y).double())
+    for each in (task, replace(task, objective=wrong)):
+        teachers.look(tasks.distilled(each, outputs), outputs.numpy())
+        told = capsys.readouterr().err
+        assert f"right for {hits}.00%" in told
+        assert ("hardly better than chance" in told) == warned
 
 
 def test_teachers_that_do_not_fit_are_refused(tmp_path: Path, end_of: Any) -> None:

@@ -69,6 +69,9 @@ def test_only_what_the_record_lacks_is_trained(invented: Experiment, tmp_path: P
     # Trained again, runs of the record are not taken for runs of one's own.
     last = tmp_path / "b" / "run-1" / LAST
     before = last.stat().st_mtime_ns
+    record.perform(invented, Settings(tmp_path / "b", again=True, only=("run-1",)))
+    assert (tmp_path / "b" / "run-0" / RUN).exists()
+    assert not (tmp_path / "b" / "run-0" / LAST).exists()
     record.perform(invented, Settings(tmp_path / "b", again=True))
     assert (tmp_path / "b" / "run-0" / LAST).exists()
     assert last.stat().st_mtime_ns == before
