@@ -58,8 +58,10 @@ READ = (
     "All models are read from the mean of their outputs over all steps. That mean adds up the two "
     "numbers by itself, so that the task can be solved without any memory, and the lengths say "
     "little of how long a model remembers. The rows of the last step are of networks that are read "
-    "there alone, CE-LIF's with β = 1 − 1/T, LSTM's without trials of its own. The paper does not "
-    "say how it reads; the authors' later code takes the last step in its synthetic tasks."
+    "there alone and trained for 5,000 steps, CE-LIF's with β = 1 − 1/T, LSTM's without trials of "
+    "its own; after 1,200 steps, which they had before, CE-LIF came to 0.0138 and 0.0480 and LSTM "
+    "to 0.0008 and 0.1270 at T = 100 and 200. The paper does not say how it reads; the authors' "
+    "later code takes the last step in its synthetic tasks."
 )
 """How outputs of the adding problem are read, and what follows."""
 
