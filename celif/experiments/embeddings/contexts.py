@@ -189,7 +189,7 @@ def _outcome(
     epochs, batch = plan.preset.recipe.epochs, plan.preset.recipe.batch
     budget = (
         f"{', '.join(plan.names)}: hidden {plan.preset.hidden}, {epochs} epochs of batch {batch} "
-        f"by the best of {len(TRIALS)} trials of {plan.share:g} epochs of {plan.names[0]} each, "
+        f"by the best of {len(TRIALS)} trials of {_epochs(plan.share)} of {plan.names[0]} each, "
         f"seed {plan.preset.recipe.seed}"
     )
     notes = [
@@ -231,6 +231,10 @@ def _claims(scores: dict[str, float], task_name: str) -> list[Claim]:
     ]  # fmt: skip
 
 
+def _epochs(count: float) -> str:
+    return "an epoch" if count == 1 else f"{count:g} epochs"
+
+
 def _skipped(found: dict[str, dict[str, Trained]], steps: dict[str, int]) -> Iterator[str]:
     """Say which runs left out many of the ``steps`` of an epoch."""
     for task_name, runs in found.items():
@@ -256,7 +260,7 @@ def _sentence(context: str, tried: dict[Candidate, Trained], plan: ContextPlan) 
     alike = tried[ordered[0]].validation < tried[ordered[-1]].validation + ALIKE
     said = " They hardly differ and say little." if chosen is not None and alike else ""
     return (
-        f"{SYMBOLS[context]}, validation in percent after {plan.share:g} epochs of "
+        f"{SYMBOLS[context]}, validation in percent after {_epochs(plan.share)} of "
         f"{plan.names[0]}: {shown}.{said}"
     )
 
