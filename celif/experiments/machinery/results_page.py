@@ -29,9 +29,9 @@ In short:
 
 - Feedforward CE-LIF reaches the paper's accuracies with 83,562 parameters on both tasks (98.22 and
   97.94 % over three seeds, the paper 98.19 and 97.90), and with 153,962 on PS-MNIST (98.17 %, the
-  paper 98.14). On Seq-MNIST the larger network reaches 98.49 %,
-  0.35 points less than the paper; trained with a teacher and adversarial inputs it reaches 98.77 %.
-  The larger networks came after earlier ones had been measured on the test set.
+  paper 98.14). On Seq-MNIST the larger network reaches 98.49 %, 0.35 points less than the paper;
+  trained with a teacher and adversarial inputs it reaches 98.77 %. The larger networks came after
+  earlier ones had been measured on the test set.
 - Recurrent CE-LIF is not better than feedforward CE-LIF here. With 158,386 parameters it is 0.24
   and 0.30 points below the paper. With 181,378 it is 0.09 above it on PS-MNIST, and on Seq-MNIST
   0.58 below from fresh weights, 0.21 below when it begins as a trained feedforward network.
