@@ -236,12 +236,11 @@ def _with_teacher(task: Task, job: TrainJob, group: Group, device: torch.device)
         if job.distillation or kept.is_file():
             raise ValueError(
                 f"{job.out}: expected {trainer.LAST} of a run with a teacher, found none; give the "
-                "command that began the run again, with --teacher and without --resume"
+                "command that began the run again, without --resume and, if it had a teacher, with "
+                "--teacher"
             )
     if job.teacher is not None or known is not None:
         return teachers.teach(task, job.teacher, job.out, known, group, device, **job.distillation)
-    if group.rank == 0 and not last.exists():
-        (job.out / teachers.KEPT).unlink(missing_ok=True)  # of a run that was never saved
     begun = None if job.origin is None else teachers.of_run(checkpoint.read(job.origin))
     if begun is not None and group.rank == 0:
         console.note(

@@ -96,10 +96,12 @@ def test_what_is_asked_of_a_teacher_is_never_ignored(
         ending = end_of("train", "--out", taught, *longer, *given)
         assert "expected last.safetensors of a run with a teacher, found none" in ending.error
 
-    # A run without a teacher leaves none of another run behind.
+    # A run without a teacher takes no notice of outputs in its folder, and leaves them there.
+    kept = (taught / "teacher.npy").read_bytes()
     answer("train", "--out", taught, *SMALL)
-    assert not (taught / "teacher.npy").exists()
     assert answer("train", "--out", taught, *longer)["epochs"] == 2
+    assert checkpoint.read(taught / "last.safetensors")["teacher"] is None
+    assert (taught / "teacher.npy").read_bytes() == kept
 
     # A task that has a teacher of its own does not get another.
     (tmp_path / "my_taught_task.py").write_text(
