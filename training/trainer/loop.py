@@ -21,7 +21,7 @@ from torch import nn
 from training import checkpoint
 from training.support import avx512, openmp
 from training.tasks import Source, Task
-from training.trainer import resume
+from training.trainer import resume, te_updates
 from training.trainer.adversarial import Adversary
 from training.trainer.augment import Augmented
 from training.trainer.average import Average
@@ -30,7 +30,7 @@ from training.trainer.evaluation import evaluate, placed
 from training.trainer.progress import Progress, StepTimer, Tally, look
 from training.trainer.recipe import Recipe
 from training.trainer.run_folder import BEST, LAST, METRICS, Epoch, RunFolder, TensorBoard
-from training.trainer.setup import balance_gradients, optimiser, require_fit, start
+from training.trainer.setup import optimiser, require_fit, start
 
 __all__ = ["BEST", "LAST", "METRICS", "Progress", "Recipe", "Trainer", "evaluate", "start"]
 
@@ -259,7 +259,7 @@ class Trainer(Generic[Net]):
 
     def _update(self, step: int) -> bool:
         """Take an optimiser step; return False if the gradient overflowed and it was skipped."""
-        balance_gradients(self.net, self.recipe)
+        te_updates.transform_gradients(self.net, self.recipe)
         limit = self.recipe.clip or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), limit)
         if not torch.isfinite(norm):

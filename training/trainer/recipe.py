@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from training.trainer import augment as augmentation
 
 SCHEDULES = ("cosine", "step", "constant")
-TE_UPDATES = ("entries", "rows")
+TE_UPDATES = ("entries", "rows", "sums")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class Recipe:
     te_update
         ``"entries"``: AdamW updates every entry of the temporal encoding for itself. ``"rows"``:
         the mean over time is taken out of the gradient of each neuron's row, and the row has one
-        second moment, so that the steps that matter move further than the others. For tables.
+        second moment, so that the steps that matter move further than the others. ``"sums"``:
+        AdamW updates Σ β^(t−k)·TE[k], which a threshold adds up, in place of TE[t], without weight
+        decay; for one constant β. Both are for tables, see :mod:`training.trainer.te_updates`.
     warmup
         Share of all steps over which the rate of a cosine schedule rises.
     weight_decay

@@ -50,6 +50,7 @@ def test_every_context_has_the_same_trials_and_is_trained_by_its_best(tmp_path: 
         final = runs[f"digits-{context}-{best.folder}"]
         assert validation[best] > max(validation.values()) - contexts.ALIKE
         assert (final["recipe"]["lr"], final["recipe"]["te_lr"]) == (best.rate, best.te_lr)
+        assert final["recipe"]["te_update"] == best.te_update
         assert final["network"]["width"] == best.width
         assert row.ours == 100 * final["score"]
         assert sum(final["history"][-1]["rates"]) > 0
@@ -77,15 +78,16 @@ def test_a_context_without_all_of_its_trials_is_not_begun(tmp_path: Path) -> Non
 def test_a_context_that_diverged_is_right_for_none(tmp_path: Path) -> None:
     epoch = {"validation": 0.1, "seconds": 1.0, "loss": 2.3, "skipped": 0, "rates": [0.1]}
     tried = {trial: Trained("", [epoch], None, 1) for trial in TRIALS}
-    tried[TRIALS[3]] = Trained("", [], None, 1)
+    tried[TRIALS[4]] = Trained("", [], None, 1)
     runs = {name: Trained("", [], None, 1) for name in contexts.CONTEXTS}
-    given = {"seq-mnist": runs}, dict.fromkeys(runs, tried), {"seq-mnist": 860}, contexts.FULL
+    by_context = {name: {t: tried[t] for t in contexts.trials(name)} for name in runs}
+    given = {"seq-mnist": runs}, by_context, {"seq-mnist": 860}, contexts.FULL
     outcome = contexts._outcome(*given)
     assert [row.ours for row in outcome.rows[:6]] == [0] * 6
     assert all(row.note.endswith("; diverged") for row in outcome.rows[:6])
     assert not any(claim.holds for claim in outcome.claims)
     assert len(outcome.claims) == 2
-    assert all(f"{TRIALS[3]}: diverged" in trial for trial in outcome.trials)
+    assert all(f"{TRIALS[4]}: diverged" in trial for trial in outcome.trials)
 
 
 def test_of_trials_that_validate_alike_the_one_with_the_lowest_rate_is_best() -> None:
@@ -93,13 +95,20 @@ def test_of_trials_that_validate_alike_the_one_with_the_lowest_rate_is_best() ->
         epochs = [{"validation": value, "seconds": 1.0, "loss": 2.3} for value in validations]
         return {t: Trained("", [e], None, 1) for t, e in zip(TRIALS, epochs, strict=True)}
 
-    low = (0.1, 0.1)
-    assert [trial.rate for trial in TRIALS] == [1e-3, 1e-3, 3e-3, 3e-3, 1e-2, 1e-2]
-    assert contexts.best(tried(0.100, 0.101, 0.105, 0.1, *low)) == TRIALS[1]
+    low = (0.1,) * 4
+    assert [trial.rate for trial in TRIALS] == [1e-3] * 4 + [3e-3] * 4 + [1e-2] * 4
+    assert contexts.best(tried(0.100, 0.101, 0.105, 0.1, *low, *low)) == TRIALS[2]
     assert contexts.best(tried(*low, *low, *low)) == TRIALS[0]
-    assert contexts.best(tried(*low, *low, 0.2, 0.3)) == TRIALS[5]
+    last = (0.1, 0.1, 0.2, 0.3)
+    assert contexts.best(tried(*low, *low, *last)) == TRIALS[11]
     diverged = Trained("", [], None, 1)  # the loss overflowed: it has no epoch
-    assert contexts.best({**tried(*low, *low, 0.2, 0.3), TRIALS[5]: diverged}) == TRIALS[4]
+    assert contexts.best({**tried(*low, *low, *last), TRIALS[11]: diverged}) == TRIALS[10]
+
+
+def test_contexts_without_te_have_no_trials_of_its_updates() -> None:
+    assert all(contexts.trials(name) == TRIALS for name in ("te", "v+te", "s*te", "v*te"))
+    assert contexts.trials("s") == contexts.trials("v")
+    assert [trial.te_update for trial in contexts.trials("s")] == ["entries"] * 6
 
 
 def test_steps_that_were_left_out_are_told() -> None:

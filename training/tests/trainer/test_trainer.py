@@ -77,6 +77,7 @@ CUTS = {
     "turned": (1, None, {"augment": "affine"}),
     "te-faster": (1, 2, {"te_lr": 3.0}),
     "te-by-rows": (1, 2, {"te_update": "rows"}),
+    "te-by-sums": (1, 2, {"te_update": "sums", "te_lr": 3.0}),
     "adversarial": (1, 2, {"adversarial": 0.3}),
 }
 
