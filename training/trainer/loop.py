@@ -19,9 +19,10 @@ import torch
 from torch import nn
 
 from training import checkpoint
+from training.network import te_updates
 from training.support import avx512, openmp
 from training.tasks import Source, Task
-from training.trainer import resume, te_updates
+from training.trainer import resume
 from training.trainer.adversarial import Adversary
 from training.trainer.augment import Augmented
 from training.trainer.average import Average
@@ -259,9 +260,8 @@ class Trainer(Generic[Net]):
 
     def _update(self, step: int) -> bool:
         """Take an optimiser step; return False if the gradient overflowed and it was skipped."""
-        te_updates.transform_gradients(self.net, self.recipe)
-        limit = self.recipe.clip or math.inf
-        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), limit)
+        te_updates.transform_gradients(self.net, self.recipe.te_update)
+        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.recipe.clip or math.inf)
         if not torch.isfinite(norm):
             return False
         for group in self.optimizer.param_groups:

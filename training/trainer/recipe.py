@@ -28,7 +28,7 @@ class Recipe:
         the mean over time is taken out of the gradient of each neuron's row, and the row has one
         second moment, so that the steps that matter move further than the others. ``"sums"``:
         AdamW updates Σ β^(t−k)·TE[k], which a threshold adds up, in place of TE[t], without weight
-        decay; for one constant β. Both are for tables, see :mod:`training.trainer.te_updates`.
+        decay; for one constant β. Both are for tables, see :mod:`training.network.te_updates`.
     warmup
         Share of all steps over which the rate of a cosine schedule rises.
     weight_decay

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from training.decays import Decay
+from training.network import te_updates
 from training.network.network import Network
 from training.tasks import Task
-from training.trainer import te_updates
 from training.trainer.recipe import Recipe
 
 
@@ -41,7 +41,7 @@ def optimiser(net: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
     made = torch.optim.AdamW(
         parameter_groups(net, recipe), lr=recipe.lr, weight_decay=recipe.weight_decay
     )
-    te_updates.attach(made, net, recipe)
+    te_updates.attach(made, net, recipe.te_update)
     return made
 
 

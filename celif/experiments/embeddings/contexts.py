@@ -3,7 +3,7 @@
 ``ablation`` trains every context by the recipe of V⊙TE, which serves the others badly. Where TE is
 added to the threshold without a factor V, the threshold sums up the updates of a hundred entries of
 TE, so that TE needs a lower rate, or an update of those sums
-(:mod:`training.trainer.te_updates`); and where thresholds lie far above V, neurons learn only if
+(:mod:`training.network.te_updates`); and where thresholds lie far above V, neurons learn only if
 the surrogate is wide. Here every context has the same short trials on Seq-MNIST, :func:`trials`,
 and is trained on both tasks by the best of them; among trials that hardly differ that is the one
 with the lowest rate.
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 from matplotlib import pyplot as plt
@@ -22,6 +21,15 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from celif.experiments.embeddings.ablation import PAPER, SYMBOLS, draw, fires, rank_correlation
+from celif.experiments.embeddings.candidates import (
+    ABOUT,
+    SHORTER,
+    TRIALS,
+    Candidate,
+    alike,
+    best,
+    trials,
+)
 from celif.experiments.machinery.budget import Portion
 from celif.experiments.machinery.compared_models import make
 from celif.experiments.machinery.deadline import Sitting, steps_an_epoch
@@ -34,60 +42,11 @@ from training.trainer import presets
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
 
-RATES = (1e-3, 3e-3, 1e-2)
-"""Peak learning rates of the trials."""
-STYLES = ((1, 0.2, "entries"), (0.1, 0.5, "entries"), (10, 0.5, "sums"), (30, 0.5, "sums"))
-"""The rate of TE as a multiple of the others', the surrogate's width, and what of TE is updated:
-V⊙TE's; a slower TE and a wider surrogate; and, with the latter, the sums of TE."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A recipe to try: a rate, TE's as a multiple of it, a surrogate, and what of TE is updated."""
-
-    rate: float
-    te_lr: float
-    width: float
-    te_update: str = "entries"
-
-    def __str__(self) -> str:
-        te = "that of TE's sums" if self.te_update == "sums" else "TE's"
-        return f"rate {self.rate:g}, {te} {self.rate * self.te_lr:g}, surrogate {self.width:g}"
-
-    @property
-    def folder(self) -> str:
-        """The end of the name of a run's folder."""
-        sums = "-sums" if self.te_update == "sums" else ""
-        return f"{self.rate:g}-te-{self.te_lr:g}-width-{self.width:g}{sums}"
-
-
 CONTEXTS = tuple(PAPER)
-ALIKE = 0.01
-"""Difference in accuracy below which trials are alike: of those the lowest rate is taken, which is
-the least likely to diverge in a longer run."""
 TOLD_APART = 1.0
 """Points between two contexts in the paper above which their order is claimed."""
 MANY = 0.01
 """Share of the steps of a run that may be left out without a word."""
-SHORTER = (
-    "Two shorter sets of runs came before, and their test accuracies were known when these were "
-    "planned: 4 epochs by the best of four trials of 0.2 epochs, and 10 epochs by the best of six "
-    "trials of an epoch, in which AdamW updated TE's entries. S, V, TE, V+TE, S⊙TE and V⊙TE came "
-    "to 15.45, 44.48, 80.96, 68.51, 84.87 and 95.54, then to 14.69, 58.00, 78.93, 74.70, 93.81 and "
-    "98.12 % of the test images of Seq-MNIST, and to 18.81, 26.76, 57.30, 38.17, 83.04 and 94.58, "
-    "then to 19.78, 30.75, 51.68, 52.44, 93.13 and 97.47 % of PS-MNIST "
-    "(docs/results/contexts.json in commits 2757ffe and 993439d). TE and V+TE stayed far below the "
-    "paper. Trials by hand showed a reason, on validation data of Seq-MNIST without dropout: after "
-    "two epochs TE came to 60.1 % with updates of its entries and to 79.3 % with updates of its "
-    "sums, V+TE to 65.6 and 75.1 %."
-)
-TRIALS = tuple(Candidate(rate, *style) for rate, style in product(RATES, STYLES))
-
-
-def trials(context: str) -> tuple[Candidate, ...]:
-    """Return the trials of a context; how TE is updated makes no difference to S and V."""
-    reads_te = "te" in context
-    return tuple(trial for trial in TRIALS if reads_te or trial.te_update == "entries")
 
 
 @dataclass(frozen=True)
@@ -114,6 +73,7 @@ def _network(
     context: str, task: Task, plan: ContextPlan, trial: Candidate
 ) -> Callable[[], nn.Module]:
     options: dict[str, Any] = {**plan.preset.network, "context": context, "width": trial.width}
+    options |= {} if trial.dropout else {"dropout": 0.0}
     recipe = _recipe(plan, trial)
     return partial(make, "CE-LIF", task, plan.preset.hidden, recipe, celif=options)
 
@@ -140,13 +100,6 @@ def try_all(
         if run.finished:
             found[trial] = run
     return found
-
-
-def best(tried: dict[Candidate, Trained]) -> Candidate:
-    """The trial with the best validation; of those within :data:`ALIKE` of it, the lowest rate."""
-    highest = max(one.validation for one in tried.values())
-    near = [trial for trial, one in tried.items() if one.validation > highest - ALIKE]
-    return min(near, key=lambda trial: (trial.rate, -tried[trial].validation, TRIALS.index(trial)))
 
 
 def _train(
@@ -208,19 +161,7 @@ def _outcome(
         f"{_epochs(plan.share)} of {plan.names[0]} each, seed {plan.preset.recipe.seed}"
     )
     notes = [
-        "Every context has the same trials. They combine three rates with four settings: TE at "
-        "that rate and a surrogate of 0.2, as in the paper; TE at a tenth of it and a surrogate of "
-        "0.5; and, with that surrogate, updates of TE's sums at 10 and at 30 times the rate. In "
-        "an update of the sums AdamW moves Σ β^(t−k)·TE[k], which is what TE adds to a threshold "
-        "where it enters it without a factor, in place of TE[t]: an optimiser's step that the "
-        "paper does not have. For S and V, which do not read TE, the last two settings are the "
-        "second. The settings were chosen after some fifty trials by hand of S, V, TE and V+TE "
-        "(rates from 1e-3 to 1e-2, TE's from 0.1 to 1 and its sums' from 0.3 to 100 times that, "
-        "surrogates from 0.2 to 2, with PyTorch's default biases or none, with and without "
-        "dropout), which were not kept; V⊙TE had been tuned before. The best trial is the one with "
-        "the best validation, and of those within a point of it the one with the lowest rate. "
-        "Dropout, β and biases that start at zero are V⊙TE's for all. S and V do not read TE, "
-        "which is 68,992 of the 83,562 parameters, while the paper's V⊙TE has 153,962.",
+        ABOUT,
         "In the paper TE and V+TE are 0.2 points apart on both tasks, which is less than the "
         "standard error of a difference of two accuracies, 0.3 to 0.4 points, and their order "
         "differs between the tasks. Only contexts that are further apart are claimed to be in "
@@ -277,8 +218,7 @@ def _sentence(context: str, tried: dict[Candidate, Trained], plan: ContextPlan) 
         + (f"{100 * tried[each].validation:.1f}" if tried[each].history else "diverged")
         for each in ordered
     )
-    alike = tried[ordered[0]].validation < tried[ordered[-1]].validation + ALIKE
-    said = " They hardly differ and say little." if chosen is not None and alike else ""
+    said = " They hardly differ and say little." if chosen is not None and alike(tried) else ""
     return (
         f"{SYMBOLS[context]}, validation in percent after {_epochs(plan.share)} of "
         f"{plan.names[0]}: {shown}.{said}"

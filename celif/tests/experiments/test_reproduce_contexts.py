@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 
 from celif.experiments.embeddings import contexts
 from celif.experiments.embeddings.ablation import PAPER
-from celif.experiments.embeddings.contexts import TRIALS, Candidate
+from celif.experiments.embeddings.candidates import ALIKE, TRIALS, Candidate, best, trials
 from celif.experiments.machinery.experiment import Settings
 from celif.experiments.machinery.runs import Trained
 from training.trainer.presets import Preset
@@ -26,7 +26,9 @@ def _close_figures():
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two contexts, a few steps of each."""
-    plan = contexts.ContextPlan(("digits",), Preset("digits", (16,), Recipe(epochs=3, batch=32)), 2)
+    plan = contexts.ContextPlan(
+        ("digits",), Preset("digits", (16,), Recipe(epochs=3, batch=32), {"dropout": 0.3}), 2
+    )
     monkeypatch.setattr(contexts, "SHORT", plan)
     monkeypatch.setattr(contexts, "CONTEXTS", ("te", "v*te"))
 
@@ -48,10 +50,11 @@ def test_every_context_has_the_same_trials_and_is_trained_by_its_best(tmp_path: 
         validation = {t: run["history"][0]["validation"] for t, run in trials.items()}
         (best,) = (trial for trial in TRIALS if row.note.startswith(f"{trial}; fires at "))
         final = runs[f"digits-{context}-{best.folder}"]
-        assert validation[best] > max(validation.values()) - contexts.ALIKE
+        assert validation[best] > max(validation.values()) - ALIKE
         assert (final["recipe"]["lr"], final["recipe"]["te_lr"]) == (best.rate, best.te_lr)
         assert final["recipe"]["te_update"] == best.te_update
         assert final["network"]["width"] == best.width
+        assert final["network"]["dropout"] == (0.3 if best.dropout else 0)
         assert row.ours == 100 * final["score"]
         assert sum(final["history"][-1]["rates"]) > 0
         assert all(trial["score"] is None for trial in trials.values())  # not on test data
@@ -80,7 +83,7 @@ def test_a_context_that_diverged_is_right_for_none(tmp_path: Path) -> None:
     tried = {trial: Trained("", [epoch], None, 1) for trial in TRIALS}
     tried[TRIALS[4]] = Trained("", [], None, 1)
     runs = {name: Trained("", [], None, 1) for name in contexts.CONTEXTS}
-    by_context = {name: {t: tried[t] for t in contexts.trials(name)} for name in runs}
+    by_context = {name: {t: tried[t] for t in trials(name)} for name in runs}
     given = {"seq-mnist": runs}, by_context, {"seq-mnist": 860}, contexts.FULL
     outcome = contexts._outcome(*given)
     assert [row.ours for row in outcome.rows[:6]] == [0] * 6
@@ -97,18 +100,18 @@ def test_of_trials_that_validate_alike_the_one_with_the_lowest_rate_is_best() ->
 
     low = (0.1,) * 4
     assert [trial.rate for trial in TRIALS] == [1e-3] * 4 + [3e-3] * 4 + [1e-2] * 4
-    assert contexts.best(tried(0.100, 0.101, 0.105, 0.1, *low, *low)) == TRIALS[2]
-    assert contexts.best(tried(*low, *low, *low)) == TRIALS[0]
+    assert best(tried(0.100, 0.101, 0.105, 0.1, *low, *low)) == TRIALS[2]
+    assert best(tried(*low, *low, *low)) == TRIALS[0]
     last = (0.1, 0.1, 0.2, 0.3)
-    assert contexts.best(tried(*low, *low, *last)) == TRIALS[11]
+    assert best(tried(*low, *low, *last)) == TRIALS[11]
     diverged = Trained("", [], None, 1)  # the loss overflowed: it has no epoch
-    assert contexts.best({**tried(*low, *low, *last), TRIALS[11]: diverged}) == TRIALS[10]
+    assert best({**tried(*low, *low, *last), TRIALS[11]: diverged}) == TRIALS[10]
 
 
-def test_contexts_without_te_have_no_trials_of_its_updates() -> None:
-    assert all(contexts.trials(name) == TRIALS for name in ("te", "v+te", "s*te", "v*te"))
-    assert contexts.trials("s") == contexts.trials("v")
-    assert [trial.te_update for trial in contexts.trials("s")] == ["entries"] * 6
+def test_contexts_without_te_have_one_trial_of_its_updates_with_each_rate() -> None:
+    assert all(trials(name) == TRIALS for name in ("te", "v+te", "s*te", "v*te"))
+    assert trials("s") == trials("v")
+    assert [trial.dropout for trial in trials("s")] == [True, True, False] * 3
 
 
 def test_steps_that_were_left_out_are_told() -> None:

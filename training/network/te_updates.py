@@ -18,38 +18,39 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from training.trainer.recipe import Recipe
-
 
 def encodings(net: nn.Module) -> list[nn.Parameter]:
     """The parameters of the temporal encoding; none in networks that have none."""
     return [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
 
 
-def transform_gradients(net: nn.Module, recipe: Recipe) -> None:
-    """Turn the gradients of the temporal encoding into those that AdamW is to be given."""
-    if recipe.te_update == "entries":
+def transform_gradients(net: nn.Module, update: str) -> None:
+    """Turn the gradients of the temporal encoding into those that AdamW is to be given.
+
+    ``update`` is the recipe's ``te_update``.
+    """
+    if update == "entries":
         return
     for table in encodings(net):
         if table.grad is None:
             continue
-        if recipe.te_update == "rows":
+        if update == "rows":
             table.grad -= table.grad.mean(1, keepdim=True)
         else:
             table.grad[:, :-1] -= _decay(net) * table.grad[:, 1:].clone()
 
 
-def attach(optimizer: torch.optim.Optimizer, net: nn.Module, recipe: Recipe) -> None:
+def attach(optimizer: torch.optim.Optimizer, net: nn.Module, update: str) -> None:
     """Make the optimiser's steps those of the recipe's ``te_update``."""
-    if recipe.te_update == "entries":
+    if update == "entries":
         return
     tables = encodings(net)
     if any(table.ndim != 2 for table in tables):
         raise ValueError(
             "recipe te_update: expected 'entries' for a temporal encoding that is not a table, "
-            f"got {recipe.te_update!r}"
+            f"got {update!r}"
         )
-    if recipe.te_update == "rows":
+    if update == "rows":
         optimizer.register_step_post_hook(lambda adam, *_: _share_second_moments(adam, tables))
     elif tables:
         _step_in_sums(optimizer, tables, _decay(net))

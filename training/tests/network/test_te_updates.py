@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from training.network import te_updates
 from training.tests.kernels.bursts import HIDDEN, RECIPE, bursts
-from training.trainer import setup, te_updates
+from training.trainer import setup
 from training.trainer.loop import Trainer, start
 from training.trainer.recipe import Recipe
 
@@ -22,7 +23,7 @@ def test_encoding_by_rows_moves_most_where_gradients_are_largest():
         for _ in range(50):
             net.te.grad = torch.ones_like(net.te)
             net.te.grad[:, 3], net.te.grad[:, 4] = 6.0, -4.0
-            te_updates.transform_gradients(net, recipe)
+            te_updates.transform_gradients(net, recipe.te_update)
             adam.step()
         moved[way] = (before - net.te).detach()
     each, together = moved["entries"][0], moved["rows"][0]
@@ -62,7 +63,7 @@ def test_encoding_by_sums_is_adamw_of_the_sums():
         wanted = torch.randn(kept.shape, generator=generator)
         mine.zero_grad()
         (sums(net.te, 0.9) * wanted).sum().backward()
-        te_updates.transform_gradients(net, recipe)
+        te_updates.transform_gradients(net, recipe.te_update)
         mine.step()
         theirs.zero_grad()
         (kept * wanted).sum().backward()
