@@ -63,7 +63,7 @@ class ContextPlan:
 
 FULL = ContextPlan(
     ("seq-mnist", "ps-mnist"),
-    replace(presets.get("seq-mnist-88"), recipe=Recipe(epochs=20, batch=64)),
+    replace(presets.get("seq-mnist-88"), recipe=Recipe(epochs=15, batch=64)),
     1,
 )
 SHORT = ContextPlan(("digits",), Preset("digits", (32, 32), Recipe(epochs=12, batch=64)), 3)
@@ -236,5 +236,5 @@ def _figure(found: dict[str, dict[str, Trained]]) -> Figure:
 
 EXPERIMENT = Experiment(
     "contexts", "Six contextual embeddings, the same short trials of each", run, parts=True,
-    item="Table 2", size="the paper's tasks, its smaller network, 20 epochs",
+    item="Table 2", size="the paper's tasks, its smaller network, 15 epochs",
 )  # fmt: skip
