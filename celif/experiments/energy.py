@@ -180,7 +180,7 @@ def run(settings: Settings) -> Outcome:
         "weights in all layers but the last, the classifier's additions; [64, 256, 256] for LIF "
         "and ALIF, [64, 152, 152] for CE-LIF.",
         "ALIF's rates are not published: with LIF's, which the paper gives, its formula comes to "
-        "more than the paper's number; the row on its rate says what would give that number. The "
+        "more than the paper's number; a uniform rate, in a row of its own, would give it. The "
         f"LSTM's widths are not published either: {list(LSTM_WIDTHS)} is the paper's depth and "
         f"number of parameters. One layer of {SMALL_LSTM} cells has about as many parameters as "
         "the LSTM that the paper's first table cites, and takes less than half of that energy.",
@@ -190,9 +190,10 @@ def run(settings: Settings) -> Outcome:
         notes.append(
             "Rates depend on the training. This network had a teacher and adversarial inputs. One "
             "without a teacher, models/seq-mnist-152-adversarial, fired at 11.1, 21.4 and 43.6 %, "
-            "which gave 11.48 nJ; an LSTM's energy was 64.3 times that (record of commit 88dec5f). "
+            "which gave 11.48 nJ; an LSTM's energy was 64.3 times that ("
+            "docs/results/energy.json in commit 88dec5f). "
             "One trained with shifted images fired at 18.7, 35.7 and 46.9 %, which gave 15.20 nJ "
-            "and 48.6 times (record of commit cffbf63)."
+            "and 48.6 times (the same file in commit cffbf63)."
         )
     figure = _figure(computed, ours, synops, integers)
     return Outcome(rows, claims, budget, figure, numbers, notes)
@@ -229,7 +230,7 @@ def _figure(
     place = np.arange(len(PAPER))
     series = (
         ("paper", place - 0.12, list(PAPER.values()), GREY, -1),
-        ("the paper's formulas, our count", place + 0.12, [computed[n] for n in PAPER], FLOAT, 1),
+        ("the paper's formulas, recomputed", place + 0.12, [computed[n] for n in PAPER], FLOAT, 1),
         ("our rates", len(PAPER) + np.arange(len(ours)), list(ours.values()), FIXED, 1),
     )
     for label, at, values, colour, side in series:
@@ -258,9 +259,9 @@ EXPERIMENT = Experiment(
     "Energy per time step, and synaptic operations counted",
     run,
     item="Supplement",
-    about=f"An addition takes {ADD_PJ:g} pJ and a multiplication with an addition {MULTIPLY_PJ:g} "
-    "pJ, in 45 nm. A step of a layer of n neurons with m inputs takes, with firing rates Fr of the "
-    "inputs and of the layer: LSTM 4(mn + nn) + 17n multiplications; LIF mn·Fr_in + (nn + "
-    "n)·Fr_out additions and n multiplications; ALIF mn·Fr_in + (nn + 2n)·Fr_out and 4n; CE-LIF "
-    "mn·Fr_in + n·Fr_out and 3n.",
+    about=f"An accumulate (AC) takes {ADD_PJ:g} pJ and a multiply-accumulate (MAC) "
+    f"{MULTIPLY_PJ:g} pJ, in 45 nm. A step of a layer of n neurons with m inputs takes, with "
+    "firing rates Fr of the inputs and of the layer: LSTM 4(mn + nn) + 17n MACs; LIF mn·Fr_in + "
+    "(nn + n)·Fr_out ACs and n MACs; ALIF mn·Fr_in + (nn + 2n)·Fr_out and 4n; CE-LIF mn·Fr_in + "
+    "n·Fr_out and 3n.",
 )

@@ -209,7 +209,8 @@ def run(settings: Settings) -> Outcome:
         f"{len(numbers)} models have been trained"
     )
     notes = [
-        "Biases of the baselines start as torch draws them, those of CE-LIF at zero; CE-LIF has a "
+        "Biases of the baselines have PyTorch's default initialisation, those of CE-LIF start at "
+        "zero; CE-LIF has a "
         f"dropout of {plan.preset.network.get('dropout', 0):g}, the baselines none but LTMD's own. "
         "docs/baselines.md says how they differ from the published models.",
     ]

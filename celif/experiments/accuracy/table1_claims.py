@@ -62,8 +62,8 @@ def claims(rows: list[Row], names: tuple[str, ...]) -> list[Claim]:
         others = [score for score in rivals.values() if score > LEARNT]
         if celif in scores and others:
             text = (
-                f"{task_name}: after the same epochs CE-LIF feedforward is above the "
-                f"{len(others)} other spiking models here that are better than chance"
+                f"{task_name}: after the same epochs CE-LIF feedforward is above all "
+                f"{len(others)} other spiking models here that learnt anything"
             )
             silent = [name for name, score in rivals.items() if score <= LEARNT]
             text += f"; at chance: {', '.join(silent)}" if silent else ""

@@ -145,7 +145,9 @@ def _outcome(
     if not of_paper:
         notes.append("The paper's column is of Seq-MNIST, for the order.")
     if seeds > 1:
-        notes.append("± is the standard deviation over the seeds (n − 1).")
+        notes.append(
+            "± and the bands are standard deviations over the seeds (n − 1), points single seeds."
+        )
     figure = _figure(runs, task.name)
     return Outcome(rows, claims, budget, figure, numbers, notes)
 
@@ -199,12 +201,14 @@ def draw(left: Axes, right: Axes, runs: dict[str, list[Trained]], task_name: str
         curves = np.array(
             [[100 * epoch["validation"] for epoch in r.history[:length]] for r in trained]
         )
-        epochs, mean, spread = np.arange(1, curves.shape[1] + 1), curves.mean(0), curves.std(0)
+        epochs, mean, spread = np.arange(1, curves.shape[1] + 1), curves.mean(0), 0 * curves[0]
+        if len(curves) > 1:
+            spread = curves.std(0, ddof=1)
         colour, style = f"C{number}", "-" if "*" in name else "--"
         right.plot(epochs, mean, style, color=colour)
         right.fill_between(epochs, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
         ends[name] = (epochs[-1], mean[-1], colour)
-    heights = apart({name: end for name, (_, end, _) in ends.items()}, 7, 102)
+    heights = apart({name: end for name, (_, end, _) in ends.items()}, 5, 102)
     for name, (epoch, _, colour) in ends.items():
         right.annotate(SYMBOLS[name], (epoch, heights[name]), (4, 0), textcoords="offset points",
                        va="center", color=colour, fontsize=SMALL)  # fmt: skip

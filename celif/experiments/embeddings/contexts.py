@@ -20,6 +20,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from torch import nn
 
+from celif.experiments.accuracy.table1_claims import LEARNT
 from celif.experiments.embeddings.ablation import PAPER, SYMBOLS, draw, fires, rank_correlation
 from celif.experiments.embeddings.candidates import (
     ABOUT,
@@ -145,6 +146,7 @@ def _outcome(
             what, note, percent = f"{SYMBOLS[context]}, {task_name}", "not run", None
             if one.finished:  # one that diverged is right for none
                 percent, note = one.percent or 0.0, f"{best(tried[context])}; {fires(one)}"
+                note += "; at chance" if percent <= LEARNT else ""
             rows.append(Row(what, percent, PAPER[context][column], "%", note, comparable=False))
             numbers[what] = {**one.plain(), "finished": one.finished}
         scores = {c: one.percent or 0.0 for c, one in runs.items() if one.finished}

@@ -144,17 +144,19 @@ def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def number(value: float | None, signed: bool = False) -> str:
-    """Format a number to four digits; a dash for none."""
+def number(value: float | None, unit: str = "", signed: bool = False) -> str:
+    """Format a number: a percentage to two decimals, others to three digits; a dash for none."""
     if value is None:
         return "–"
-    return f"{value:+.4g}" if signed else f"{value:.4g}"
+    form = ".2f" if unit == "%" else ",.0f" if 1e3 <= abs(value) < 1e5 else ".3g"
+    return f"{value:{'+' * signed}{form}}"
 
 
 def ours(row: dict[str, Any]) -> str:
     """Format our number of a row, with its spread if it is a mean."""
     spread = row.get("spread")  # not in records of earlier versions
-    return number(row["ours"]) + ("" if spread is None else f" ± {spread:.2g}")
+    shown = number(row["ours"], row["unit"])
+    return shown + ("" if spread is None else f" ± {number(spread, row['unit'])}")
 
 
 def with_unit(row: dict[str, Any]) -> str:
@@ -169,8 +171,11 @@ def show(record: dict[str, Any], out: Path, *files: str) -> None:
     for name in ("", "ours", "paper", "difference", "unit"):
         table.add_column(name, justify="left" if name in ("", "unit") else "right")
     for row in record["rows"]:
-        shown = (ours(row), number(row["paper"]), number(row["difference"], signed=True))
-        table.add_row(escape(row["what"]), *shown, escape(row["unit"]))
+        unit = row["unit"]
+        shown = (
+            ours(row), number(row["paper"], unit), number(row["difference"], unit, signed=True)
+        )  # fmt: skip
+        table.add_row(escape(row["what"]), *shown, escape(unit))
     results.print(table)
     for claim in record["claims"]:
         say(f"{'holds' if claim['holds'] else 'DOES NOT HOLD'}: {claim['text']}")

@@ -1,14 +1,14 @@
-"""The table at the top of the results page: every item of the paper, and what stands here.
+"""The table at the top of the results page: what the paper shows, and what stands here.
 
 An item takes its numbers from rows of an experiment's record. Its status follows from them:
 
 reproduced
     With the paper's networks and task, and an accuracy at most :data:`NEAR` points below the
     paper's, a loss below our limit, an energy within 10 %, or every claim of the experiment.
-smaller task
-    Run on a smaller task or network; no number can be compared.
+smaller
+    Run on a smaller task or network; it neither confirms nor contradicts the paper's numbers.
 fewer epochs
-    Stopped long before the models have learnt; no number can be compared.
+    Stopped long before the models have learnt; the same.
 partly
     At the paper's size, but short of that, stopped early, or reached by means that the paper did
     not or may not have used (:attr:`Item.unlike`); or a rival's loss that stays high, as in the
@@ -18,19 +18,18 @@ not reproduced
     one that it shows to stay high falls, where our means may be the reason.
 contradicted
     A rival learns more than the paper says, by the paper's means.
-cited
-    The paper cites the number; there is nothing of its own to reproduce.
 measured
     Not in the paper, and measured here.
 not run
-    Nothing was run; the cost is what it would take.
+    Nothing was run.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from celif.experiments.machinery.record import number, ours
@@ -41,6 +40,8 @@ EXTRA = "not in the paper"
 """Where items of this project's own stand."""
 Records = dict[tuple[str, bool], dict[str, Any]]
 """Records by the name of the experiment and whether they are of the quick size."""
+Groups = Mapping[str, Sequence["Item"]]
+"""Items by the title of their group."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Line:
     status: str
     ours: str
     paper: str
-    remarks: str
-    cost: str
+    note: str
+    hours: str
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Item:
     experiment
         The experiment that reproduces it.
     rows
-        Rows of the record whose numbers stand in the table; none for how many claims hold.
+        Rows of the record whose numbers stand in the table.
     paper
         What the paper says, where the rows do not have it.
     limits
@@ -74,13 +75,12 @@ class Item:
     above
         Whether the paper's losses stay above ``limits`` instead: those of rivals that do not learn.
         Ours never count as reproduced, as one more recipe might learn.
-    cost
-        What it would take, if it was not run to the end.
     smaller, short
         Whether even the full size of the experiment is smaller than the paper's, or trains for far
         fewer epochs.
     note
-        What a reader must know about our number; the name of a row in braces stands for its number.
+        What a reader must know about our number, in few words. The name of a row in braces stands
+        for its number, with the name of another experiment before it as in ``{seeds|a row}``.
     unlike
         Whether our number was reached by means that the paper did not use, or may not have used, so
         that it neither reproduces nor contradicts it.
@@ -90,59 +90,39 @@ class Item:
 
     where: str
     what: str
-    experiment: str = ""
-    rows: tuple[str, ...] = ()
+    experiment: str
+    rows: tuple[str, ...]
     paper: str = ""
     limits: tuple[float, ...] = ()
     above: bool = False
-    cost: str = ""
     smaller: bool = False
     short: bool = False
     note: str = ""
     unlike: bool = False
     claims: bool = False
 
-    def line(self, records: Records) -> Line:
-        """Return the item's row of the table."""
+    def line(self, records: Records, anchors: Mapping[str, str] = MappingProxyType({})) -> Line:
+        """Return the item's row of the table, linked to the section of its experiment."""
         full = records.get((self.experiment, False))
         record = full or records.get((self.experiment, True))
-        name = f"{self.where}: {self.what}"
-        if not self.experiment:
-            return Line(name, "cited", "", self.paper, "", "")
-        if record is None:
-            return Line(name, "not run", "", self.paper, "", self.cost)
-        if self.rows:
-            return self._by_rows(name, record, full is not None)
-        held = [claim["holds"] for claim in record["claims"]]
-        status = "reproduced" if all(held) else "partly"
-        if full is None or self.smaller:
-            status = "smaller task"
-        elif self.where == EXTRA:
-            status = "measured"
-        said = f"{sum(held)} of {len(held)} claims hold"
-        cost = "" if status in ("reproduced", "measured") else self.cost
-        return Line(name, status, said, self.paper, self.note, cost)
-
-    def _by_rows(self, name: str, record: dict[str, Any], full: bool) -> Line:
-        found = {row["what"]: row for row in record["rows"]}
+        anchor = anchors.get(self.experiment)
+        where = f"[{self.where}](#{anchor})" if anchor else self.where
+        name = f"{where}: {self.what}"
+        found = {row["what"]: row for row in record["rows"]} if record else {}
         rows = [found[what] for what in self.rows if what in found]
         ran = [row for row in rows if row["ours"] is not None]
-        said = [_papers(row) for row in rows]
-        paper = self.paper or (said[0] if len(set(said)) == 1 else " / ".join(said))
-        if not ran:
-            return Line(name, "not run", "", paper, "", self.cost)
-        shown = " / ".join(ours(row) if row["ours"] is not None else "not run" for row in rows)
+        paper = self.paper or _each(rows, _papers)
+        if record is None or not ran:
+            return Line(name, "not run", "", paper, "", "")
         held = not self.claims or all(claim["holds"] for claim in record["claims"])
-        status = self._status(rows, held, full)
-        notes = [row["note"] for row in ran if len(self.limits) == 1 and row["note"]]
-        notes += [_filled(self.note, found)] if self.note else []
-        missing = any(row["ours"] is None or "stopped" in row["note"] for row in rows)
-        missing = missing or self.unlike or status in ("smaller task", "fewer epochs")
-        return Line(name, status, shown, paper, "; ".join(notes), self.cost if missing else "")
+        status = self._status(rows, held, full is not None)
+        hours = record.get("processor_seconds", 0) / 3600  # not in records of earlier versions
+        note = _filled(self.note, found, records)
+        return Line(name, status, _each(rows, _ours), paper, note, f"{hours:.2g}")
 
     def _status(self, rows: Sequence[dict[str, Any]], held: bool, full: bool) -> str:
         if not full or self.smaller:
-            return "smaller task"
+            return "smaller"
         if self.short:
             return "fewer epochs"
         if self.where == EXTRA:
@@ -174,23 +154,39 @@ class Item:
         return True
 
 
-def _filled(note: str, rows: dict[str, dict[str, Any]]) -> str:
+def _filled(note: str, own: dict[str, dict[str, Any]], records: Records) -> str:
     """The note with the numbers of the rows that it names; of a row that is not there, a dash."""
-    return re.sub(r"\{(.+?)\}", lambda named: ours(rows.get(named[1], {"ours": None})), note)
+
+    def number_of(named: re.Match[str]) -> str:
+        experiment, _, what = named[1].rpartition("|")
+        other = records.get((experiment, False), {"rows": []})["rows"]
+        rows = {row["what"]: row for row in other} if experiment else own
+        return ours(rows.get(what, {"ours": None, "unit": ""}))
+
+    return re.sub(r"\{(.+?)\}", number_of, note)
+
+
+def _each(rows: Sequence[dict[str, Any]], shown: Callable[[dict[str, Any]], str]) -> str:
+    """What is shown of each row, once if it is the same of all."""
+    said = [shown(row) for row in rows]
+    return said[0] if len(set(said)) == 1 else " / ".join(said)
+
+
+def _ours(row: dict[str, Any]) -> str:
+    return "not run" if row["ours"] is None else ours(row)
 
 
 def _papers(row: dict[str, Any]) -> str:
-    return row.get("paper_says") or number(row["paper"])
+    return row.get("paper_says") or number(row["paper"], row["unit"])
 
 
-def table(items: Sequence[Item], records: Records) -> list[str]:
-    """Return the table in Markdown."""
-    lines = [
-        "| the paper's item | status | ours | the paper's | remarks | core-hours still needed |",
-        "|---|---|---|---|---|---|",
-    ]
-    for item in items:
-        line = item.line(records)
-        cells = (line.item, line.status, line.ours, line.paper, line.remarks, line.cost)
-        lines.append(f"| {' | '.join(cells)} |")
+def table(groups: Groups, records: Records, anchors: Mapping[str, str]) -> list[str]:
+    """Return the table in Markdown, with a line above each group of items."""
+    lines = ["| | status | ours | the paper's | note | core-hours |", "|---|---|---|---|---|---|"]
+    for title, items in groups.items():
+        lines.append(f"| **{title}** | | | | | |")
+        for item in items:
+            line = item.line(records, anchors)
+            cells = (line.item, line.status, line.ours, line.paper, line.note, line.hours)
+            lines.append(f"| {' | '.join(cells)} |")
     return lines

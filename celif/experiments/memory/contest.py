@@ -46,7 +46,7 @@ def models(problem: str, steps: int) -> tuple[str, ...]:
 def label(name: str) -> str:
     """Return a model's name in words."""
     if name == EQUAL:
-        return "CE-LIF tuned as the others"
+        return "CE-LIF, equal tuning"
     return f"{LAST[name]} read at the last step" if name in LAST else name
 
 

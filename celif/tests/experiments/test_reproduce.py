@@ -68,16 +68,16 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     text = page.read_text()
     section, appendix = text.split("# Appendix: quick sizes")
     assert "| | ours | paper | difference |\n|---|---|---|---|\n" in section  # no row has a note
-    assert "| accuracy | 97 % | 98 | -1 |" in section
+    assert "| accuracy | 97.00 % | 98.00 | -1.00 |" in section
     assert "- Not run: 1 of 4 rows" in section
-    assert "| mean | 71.25 ± 1.5 | 70 | +1.25 |" in section
+    assert "| mean | 71.2 ± 1.5 | 70 | +1.25 |" in section
     assert "- Holds: it is good." in section
     assert "(results/made-up.png)" in section
     pictures = [path.name for path in (tmp_path / "results").glob("*.png")]
     assert pictures == ["made-up.png"]
-    assert "| `celif reproduce made-up --quick` | accuracy 97 %; rate 0.25; mean" in appendix
+    assert "| `celif reproduce made-up --quick` | accuracy 97.00 %; rate 0.25; mean" in appendix
     assert "| 0 of 1 hold. **Does not hold**: it is good. |" in appendix
-    assert "| Table 1: LIF, LTMD, PLIF, GLIF recurrent, PS-MNIST, % | not run |" in text
+    assert "): LIF, LTMD, PLIF, GLIF, recurrent, PS-MNIST | not run |" in text
     page.unlink()
     results.write(page)
     assert page.read_text() == text
@@ -156,15 +156,15 @@ ROW = {"what": "a", "ours": 98.0, "paper": 98.2, "unit": "%", "note": "", "diffe
         ({}, False, "reproduced"),
         ({"ours": 97.8, "difference": -0.4}, False, "partly"),
         ({"ours": None, "difference": None}, False, "not run"),
-        ({}, True, "smaller task"),
+        ({}, True, "smaller"),
     ],
     ids=["near", "short", "missing", "quick"],
 )
 def test_status_of_an_item_follows_from_its_record(row: dict, quick: bool, status: str) -> None:
     records = {("table1", quick): {"rows": [{**ROW, **row}], "claims": []}}
-    line = Item("Table 1", "a model", "table1", ("a",), cost="an hour").line(records)
+    line = Item("Table 1", "a model", "table1", ("a",)).line(records, {"table1": "table-1"})
     assert line.status == status
-    assert line.cost == ("an hour" if status in ("not run", "smaller task") else "")
+    assert line.item == "[Table 1](#table-1): a model"
 
 
 def test_a_claim_that_fails_is_not_reproduced_whatever_the_rows_say() -> None:
@@ -178,7 +178,7 @@ def test_a_claim_that_fails_is_not_reproduced_whatever_the_rows_say() -> None:
 
 
 def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
-    item = Item("Figure 5", "copy", "copy", ("a",), "a curve", (0.01,), cost="an hour")
+    item = Item("Figure 5", "copy", "copy", ("a",), "a curve", (0.01,))
     loss = {**ROW, "ours": 0.009, "paper": None, "difference": None, "unit": ""}
 
     def line(**changes):
@@ -191,12 +191,11 @@ def test_loss_above_its_limit_or_of_a_stopped_run_is_not_reproduced() -> None:
     assert (above.line(kept).status, above.line(fell).status) == ("partly", "contradicted")
     unlike = replace(above, unlike=True)
     assert (unlike.line(kept).status, unlike.line(fell).status) == ("partly", "not reproduced")
-    assert (line(ours=0.012).status, line(ours=0.012).cost) == ("not reproduced", "")
+    assert line(ours=0.012).status == "not reproduced"
     # A rival that has come below its limit stays there, however early it was stopped.
     early = {("copy", False): {"rows": [{**loss, "note": "stopped after 9 steps"}], "claims": []}}
     assert above.line(early).status == "contradicted"
-    stopped = line(note="stopped after 10 of 20 steps")
-    assert (stopped.status, stopped.cost) == ("partly", "an hour")
+    assert line(note="stopped after 10 of 20 steps").status == "partly"
 
 
 def test_losses_of_several_lengths_are_not_reproduced_only_if_none_is_solved() -> None:
@@ -213,7 +212,25 @@ def test_losses_of_several_lengths_are_not_reproduced_only_if_none_is_solved() -
 
 
 def test_a_note_has_the_numbers_of_rows_and_a_dash_for_a_row_that_is_not_there() -> None:
-    item = Item("Table 2", "contexts", "contexts", ("a",), note="correlation {b}, loss {c}")
-    rows = [ROW, {**ROW, "what": "b", "ours": 0.9429}]
-    line = item.line({("contexts", False): {"rows": rows, "claims": []}})
-    assert (line.ours, line.remarks) == ("98", "correlation 0.9429, loss –")
+    note = "correlation {b}, loss {c}, seeds {seeds|CE-LIF, models/x}"
+    item = Item("Table 2", "contexts", "contexts", ("a",), note=note)
+    rows = [ROW, {**ROW, "what": "b", "ours": 0.9429, "unit": ""}]
+    seeds = {"rows": [{**ROW, "what": "CE-LIF, models/x", "spread": 0.1}], "claims": []}
+    record = {"rows": rows, "claims": [], "processor_seconds": 5400}
+    line = item.line({("contexts", False): record, ("seeds", False): seeds})
+    assert line.note == "correlation 0.943, loss –, seeds 98.00 ± 0.10"
+    assert (line.ours, line.paper, line.hours) == ("98.00", "98.20", "1.5")
+
+
+def test_numbers_of_lengths_and_what_is_said_of_them_are_tables_by_length() -> None:
+    rows = [
+        {**ROW, "what": f"{name}, T = {steps}: loss", "ours": loss, "unit": ""}
+        for name, steps, loss in (("LSTM", 800, 0.5), ("LSTM", 90, 0.25), ("ALIF", 90, 0.125))
+    ]
+    claims = [{"text": "T = 90: it falls", "holds": True},
+              {"text": "T = 800: it falls", "holds": False}]  # fmt: skip
+    assert results._by_length(rows, claims) == [
+        "| loss | T = 90 | T = 800 |", "|---|---|---|",
+        "| LSTM | 0.25 | 0.5 |", "| ALIF | 0.125 | – |", "",
+        "| statement | T = 90 | T = 800 |", "|---|---|---|", "| it falls | yes | **no** |", "",
+    ]  # fmt: skip

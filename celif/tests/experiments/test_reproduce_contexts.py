@@ -87,7 +87,7 @@ def test_a_context_that_diverged_is_right_for_none(tmp_path: Path) -> None:
     given = {"seq-mnist": runs}, by_context, {"seq-mnist": 860}, contexts.FULL
     outcome = contexts._outcome(*given)
     assert [row.ours for row in outcome.rows[:6]] == [0] * 6
-    assert all(row.note.endswith("; diverged") for row in outcome.rows[:6])
+    assert all(row.note.endswith("; diverged; at chance") for row in outcome.rows[:6])
     assert not any(claim.holds for claim in outcome.claims)
     assert len(outcome.claims) == 2
     assert all(f"{TRIALS[4]}: diverged" in trial for trial in outcome.trials)

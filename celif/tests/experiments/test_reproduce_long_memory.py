@@ -149,12 +149,12 @@ def test_celif_tuned_as_the_others_has_the_papers_network_and_their_recipe() -> 
     found = contest.LengthRuns(20, task, runs, dict.fromkeys(names, short), {})
     claims = {claim.text: claim.holds for claim in long_memory._claims(COPY, found, quick=False)}
     assert claims == {
-        "T = 20: CE-LIF's loss comes below 0.052": False,
-        "T = 20: the loss of CE-LIF tuned as the others comes below 0.052": False,
-        "T = 20: CE-LIF is 5% or more below SoftALIF and LSTM after 100 steps of each": True,
-        "T = 20: CE-LIF tuned as the others is 5% or more below SoftALIF and LSTM after 100 steps "
-        "of each": False,
+        "T = 20: CE-LIF's loss comes below a tenth of the baseline": False,
+        "T = 20: the loss of CE-LIF, equal tuning comes below a tenth of the baseline": False,
+        "T = 20: the loss of CE-LIF is at least 5% below SoftALIF and LSTM": True,
+        "T = 20: the loss of CE-LIF, equal tuning is at least 5% below SoftALIF and LSTM": False,
     }
+    assert long_memory._compared([found]).endswith("CE-LIF, SoftALIF and LSTM 100 at T = 20.")
     # At the baseline the lowest is so by chance.
     runs["CE-LIF"].history[0]["loss"] = 0.295
     claims = {claim.text: claim.holds for claim in long_memory._claims(COPY, found, quick=False)}
@@ -182,9 +182,10 @@ def test_models_are_read_alike_and_some_at_the_last_step(
     claims = {claim.text: claim.holds for claim in long_memory._claims(ADDING, found, quick=False)}
     assert claims == {
         "T = 12: CE-LIF's loss comes below 0.01": False,
-        "T = 12: CE-LIF is 5% or more below ALIF and LSTM after 4 steps of each": True,
-        "T = 12: CE-LIF read at the last step is 5% or more below LSTM read at the last step after "
-        "8 steps of each": False,
+        "T = 12: the loss of CE-LIF is at least 5% below ALIF": True,
+        "T = 12: the loss of CE-LIF is at least 5% below LSTM": True,
+        "T = 12: the loss of CE-LIF read at the last step is at least 5% below "
+        "LSTM read at the last step": False,
     }
 
 
