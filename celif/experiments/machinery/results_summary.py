@@ -118,7 +118,8 @@ class Item:
         status = self._status(rows, held, full is not None)
         hours = record.get("processor_seconds", 0) / 3600  # not in records of earlier versions
         note = _filled(self.note, found, records)
-        return Line(name, status, _each(rows, _ours), paper, note, f"{hours:.2g}")
+        shown = "< 0.1" if hours < 0.1 else f"{hours:.1f}"
+        return Line(name, status, _each(rows, _ours), paper, note, shown)
 
     def _status(self, rows: Sequence[dict[str, Any]], held: bool, full: bool) -> str:
         if not full or self.smaller:
@@ -161,7 +162,7 @@ def _filled(note: str, own: dict[str, dict[str, Any]], records: Records) -> str:
         experiment, _, what = named[1].rpartition("|")
         other = records.get((experiment, False), {"rows": []})["rows"]
         rows = {row["what"]: row for row in other} if experiment else own
-        return ours(rows.get(what, {"ours": None, "unit": ""}))
+        return _ours(rows[what]) if what in rows else number(None)
 
     return re.sub(r"\{(.+?)\}", number_of, note)
 
