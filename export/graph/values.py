@@ -150,7 +150,9 @@ class Value:
 
     def per_neuron(self, other: Any) -> torch.Tensor:
         """Return a number, or a tensor that broadcasts to this value, as one number per neuron."""
-        values = torch.as_tensor(other).to(self.bias)
+        if not isinstance(other, torch.Tensor):  # in the value's own precision from the start
+            other = torch.as_tensor(other, dtype=self.bias.dtype)
+        values = other.to(self.bias)
         try:
             values = values.expand(self.index.shape)
         except RuntimeError:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from export.checks import ModelError
 from export.convert.float_network import (
     FloatLayer,
     FloatNetwork,
@@ -55,11 +56,20 @@ def clone_of(net: nn.Module) -> Any:
 
 
 def read_module(net: nn.Module, x: np.ndarray) -> FloatNetwork:
-    """Read the layers of ``net`` from its forward pass on samples ``x`` (batch, channel, …)."""
+    """Read the layers of ``net`` from its forward pass on samples ``x`` (batch, channel, …).
+
+    Constants are folded into weights in float64, so that what is read is what the pass computes,
+    but for float64's rounding. A module that only runs in float32 is read in that.
+    """
     clone = clone_of(net)
+    finite_tensors(clone)  # before all else: NaN makes anything look wrong
+    few = torch.as_tensor(x[:SAMPLES], dtype=torch.float32)
+    few = few if len(few) > 1 else few.repeat(2, *[1] * (x.ndim - 1))
     with torch.random.fork_rng(devices=[]):
-        few = torch.as_tensor(x[:SAMPLES], dtype=torch.float32)
-        chain = lower(record(clone, few if len(few) > 1 else few.repeat(2, *[1] * (x.ndim - 1))))
+        try:
+            chain = lower(record(clone_of(net).double(), few.double()))
+        except ModelError:  # it stands if it is about the network, not about float64
+            chain = lower(record(clone, few))
     return chain_floats(chain, clone)
 
 

@@ -4,7 +4,7 @@ A module may do anything in its ``forward``: add a layer's output to another's, 
 call its blocks in another order than it registered them in. An export that reads its children in
 order would be a different network. So the module runs on a few samples, and its output must be
 that of the chain: bit for bit in float32 or, where the same sums are added up in another order, to
-float64's precision in float64.
+float64's precision in float64. A module that only runs in float32 may differ by float32's rounding.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ SAMPLES = 8
 
 TOLERANCE = 1e-9
 """The largest relative difference of two float64 passes that counts as rounding."""
+
+FOLDED = 8
+"""Roundings that a weight may have seen on its way into the file, e.g. in a normalisation."""
 
 Forward = Callable[[torch.Tensor], torch.Tensor]
 
@@ -73,12 +76,29 @@ def require_floats(clone: nn.Module, floats: FloatNetwork, x: np.ndarray, name: 
         found = clone(h)
         return found.flatten(1, -2) if getattr(found, "ndim", 0) > 3 else found
 
-    _require_equal(own, chain, [clone], x, name)
+    rounding = 0.0 if floats.readout is None else _rounding(*floats.readout, x.shape[-1])
+    _require_equal(own, chain, [clone], x, name, rounding)
+
+
+def _rounding(weight: np.ndarray, bias: np.ndarray, steps: int) -> torch.Tensor:
+    """The most by which float32 can change each logit, for rates up to 1.
+
+    A sum of n products in any order is off by at most n·2⁻²⁴ of the sum of their sizes. Here n is
+    the number of neurons plus, where the sum over time comes last, that of the steps. Errors of
+    both signs cancel so far that one such bound holds for two passes.
+    """
+    sizes = np.abs(weight).sum(1) + np.abs(bias)
+    return torch.from_numpy((weight.shape[1] + steps + FOLDED) * 2.0**-24 * sizes)
 
 
 @torch.no_grad()
 def _require_equal(
-    own: Forward, chain: Forward, modules: list[nn.Module], x: np.ndarray, name: str
+    own: Forward,
+    chain: Forward,
+    modules: list[nn.Module],
+    x: np.ndarray,
+    name: str,
+    rounding: torch.Tensor | float = 0.0,
 ) -> None:
     few = torch.as_tensor(x[np.unique(np.linspace(0, len(x) - 1, SAMPLES).astype(int))])
     with torch.random.fork_rng(devices=[]):
@@ -88,19 +108,40 @@ def _require_equal(
             return
         for module in modules:
             module.double()
+        why = ""
         try:
             exact, exact_chain = own(few.double()), chain(few.double())
-        except (RuntimeError, ValueError):  # a module for float32 only: what differed stands
-            exact, exact_chain = found, expected
+        except (RuntimeError, ValueError) as error:
+            why = f"it raises {type(error).__name__} ({error})"
+        else:
+            if exact.dtype != torch.float64:
+                why = f"it returns {exact.dtype}"
+    if why:  # a module for float32 only
+        exact, exact_chain = found, expected
+        for module in modules:
+            module.float()
     for each in _readings(exact_chain):
-        if exact.shape == each.shape and torch.allclose(exact, each, TOLERANCE, TOLERANCE):
-            _require_activity(own, chain, few.double(), name)
+        if exact.shape == each.shape and _close(exact, each, rounding if why else None):
+            _require_activity(own, chain, few.float() if why else few.double(), name)
             return
+    float32 = (
+        f"; they were compared in float32, because in float64 {why}: if they differ by rounding "
+        "alone, keep the precision of the input, e.g. by h.to(x.dtype) instead of h.float()"
+    )
     raise ModelError(
         f"network forward: expected the output of the layers that were read from it, which is what "
         f"an export would write, got {_difference(found, expected)}: {name}.forward computes "
-        f"another network; {_REMEDY}"
+        f"another network; {_REMEDY}{float32 if why else ''}"
     )
+
+
+def _close(
+    found: torch.Tensor, expected: torch.Tensor, rounding: torch.Tensor | float | None
+) -> bool:
+    """Whether two outputs are equal but for rounding, float64's or a given one."""
+    if rounding is None:
+        return torch.allclose(found, expected, TOLERANCE, TOLERANCE)
+    return bool(((found - expected).abs() <= rounding).all())
 
 
 def _run(own: Forward, x: torch.Tensor, name: str) -> torch.Tensor:
