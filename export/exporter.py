@@ -13,12 +13,13 @@ import numpy as np
 from torch import nn
 
 from export.checks import ModelError
+from export.convert.calibration_data import Calibration, as_samples
 from export.convert.choose import choose_network
 from export.convert.float_network import FloatLayer, FloatNetwork
 from export.convert.formats import Bits, Choice, Formats, LayerInputs, judge_fraction_bits
 from export.convert.reading.from_blocks import read_blocks
 from export.convert.round import scales
-from export.convert.to_integers import Calibration, as_samples, convert, digests, encode_inputs
+from export.convert.to_integers import convert, digests, encode_inputs
 from export.loihi2 import STATE_MAX
 from export.model.celif import CelifLayer
 from export.model.lif import LeakyLayer

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 
 from export import loihi2
 from export.checks import ModelError
+from export.convert.calibration_data import JOIN
 from export.convert.choose import choose_network
 from export.convert.float_network import (
     FloatLayer,
@@ -27,7 +27,13 @@ from export.convert.float_network import (
 )
 from export.convert.formats import Choice, Formats
 from export.convert.reading.from_blocks import read_blocks, require_own_forward
-from export.convert.reading.from_module import clone_of, has_slayer_neurons, is_chain, read_module
+from export.convert.reading.from_module import (
+    clone_of,
+    has_only_blocks,
+    has_slayer_neurons,
+    is_chain,
+    read_module,
+)
 from export.convert.reading.own_forward import require_floats
 from export.convert.round import LayerFormat, integer_layer, mantissas
 from export.model.lif import LeakyLayer
@@ -41,21 +47,6 @@ from training.network.temporal_encoding import Cosine
 
 CALIBRATION_SAMPLES = 256
 """Calibration uses at most this many samples, spread over those it is given."""
-
-SAMPLES_MAX = 1024
-"""Largest number of samples taken from a DataLoader or a Dataset."""
-
-Calibration = Any
-"""An array or a tensor (batch, channel, time), a DataLoader, a Dataset, or what has such an ``x``.
-
-The items of a DataLoader or a Dataset are samples, or pairs of a sample and its target.
-"""
-
-
-_JOIN = (
-    "join them along the channels, as in torch.cat((x, y), 1), and let forward(xy) take its parts, "
-    "xy[:, :n] and xy[:, n:]"
-)
 
 
 def convert(
@@ -82,6 +73,12 @@ def convert(
         require_floats(clone_of(net), floats, x, type(net).__name__)
     elif not isinstance(net, Network):
         require_own_forward(net, x)
+    if x is not None and not x.any():
+        raise ModelError(
+            f"calibration: expected typical inputs, got {len(x)} samples of nothing but zeros, "
+            "which tell neither the range of the inputs nor what the neurons do; pass some of the "
+            "training data"
+        )
     fixed, choices = choose_network(floats, encoding, flat, formats)
     return floats, replace(fixed, digests=digests(floats)), choices
 
@@ -96,7 +93,7 @@ def _require_one_input(net: nn.Module) -> None:
     if len(needed) > 1:
         raise ModelError(
             f"network forward: expected one input, as a file has, got {type(net).__name__}.forward("
-            f"{', '.join(needed)}); {_JOIN}"
+            f"{', '.join(needed)}); {JOIN}"
         )
 
 
@@ -109,6 +106,12 @@ def read(net: nn.Module | Iterable[nn.Module], x: np.ndarray | None) -> FloatNet
         return read_network(net)
     if x is not None and isinstance(net, nn.Module) and is_followed(net):
         return read_module(net, x)
+    if isinstance(net, nn.Module) and is_followed(net) and not has_only_blocks(net, nn.Linear):
+        raise ModelError(
+            f"calibration: expected typical inputs (batch, channel, time), on which the forward "
+            f"pass of {type(net).__name__} is followed, got None; pass calibration=x with some of "
+            "the training data, or a sequence of blocks, which needs none"
+        )
     return read_blocks(net, x)
 
 
@@ -147,52 +150,6 @@ def digest(tensor: torch.Tensor) -> str:
 def digests(floats: FloatNetwork) -> dict[str, str]:
     """Return the checksums of all tensors that a network was made of."""
     return {name: digest(tensor) for name, tensor in floats.tensors.items()}
-
-
-def as_samples(calibration: Calibration | None) -> torch.Tensor | np.ndarray | None:
-    """Return calibration samples as one array; None stays None."""
-    if calibration is None or isinstance(calibration, (np.ndarray, torch.Tensor)):
-        return calibration
-    if isinstance(calibration, DataLoader):
-        return _joined(calibration)
-    if isinstance(getattr(calibration, "x", None), (np.ndarray, torch.Tensor)):
-        return calibration.x
-    if hasattr(calibration, "__getitem__") and hasattr(calibration, "__len__"):
-        count = min(len(calibration), SAMPLES_MAX)
-        if count == 0:
-            raise ModelError("calibration: expected samples, got an empty Dataset")
-        return _stacked([_sample(calibration[i]) for i in range(count)])
-    raise ModelError(
-        "calibration: expected an array (batch, channel, time), a DataLoader or a Dataset, got "
-        f"{type(calibration).__name__}"
-    )
-
-
-def _sample(item: Any) -> torch.Tensor:
-    return torch.as_tensor(item[0] if isinstance(item, (tuple, list)) else item)
-
-
-def _joined(batches: DataLoader[Any]) -> torch.Tensor:
-    parts: list[torch.Tensor] = []
-    for batch in batches:
-        parts.append(_sample(batch))
-        if sum(map(len, parts)) >= SAMPLES_MAX:
-            break
-    if not parts:
-        raise ModelError("calibration: expected samples, got an empty DataLoader")
-    return torch.cat(parts)[:SAMPLES_MAX]
-
-
-def _stacked(samples: list[torch.Tensor]) -> torch.Tensor:
-    shapes = {tuple(sample.shape) for sample in samples}
-    if len(shapes) != 1:
-        remedy = "pad or cut them"
-        if all(len(shape) > 2 for shape in shapes):
-            remedy = f"if these are several inputs, {_JOIN}"
-        raise ModelError(
-            f"calibration: expected samples of one shape, got {sorted(shapes)[:3]}; {remedy}"
-        )
-    return torch.stack(samples)
 
 
 def _calibration(x: torch.Tensor | np.ndarray) -> np.ndarray:

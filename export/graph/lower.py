@@ -203,7 +203,8 @@ def _plain(source: SpikeSource, steps: int) -> ChainLayer:
             "temporal encoding of their channel, got a matrix; flatten the images first"
         )
     by_row = bias.reshape(source.rows, positions)
-    if not bool((by_row == by_row[:, :1]).all()):
+    # NaN equals nothing; who reads the chain says where NaN is.
+    if not bool(((by_row == by_row[:, :1]) | ~by_row.isfinite()).all()):
         raise ModelError(
             f"network forward: {source.name}: expected one bias for all pixels of a channel, got "
             "several"

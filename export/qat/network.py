@@ -18,11 +18,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from export.convert.calibration_data import Calibration, as_samples
 from export.convert.float_network import FloatNetwork
 from export.convert.formats import Formats
 from export.convert.reading.from_blocks import members
 from export.convert.reading.from_module import clone_of
-from export.convert.to_integers import Calibration, as_samples, convert, is_followed, requantise
+from export.convert.to_integers import convert, is_followed, requantise
 from export.model import geometry
 from export.model.lif import LeakyLayer
 from export.model.network import CelifLayer, FixedNetwork, ModelError

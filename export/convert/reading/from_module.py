@@ -17,12 +17,15 @@ from export.convert.float_network import (
     finite_tensors,
     float64,
     layer_kind,
+    require_finite,
 )
 from export.graph.blocks import is_block, is_flatten, synapses_of
 from export.graph.follow import record
 from export.graph.lower import Chain, lower
 from training.slayer.neuron import Neuron
 from training.slayer.readout import Readout
+
+_CONSTANTS = "all parameters are finite: look for a constant of the forward pass that is not"
 
 SAMPLES = 2
 """Samples of the recorded pass: more than one, so that what mixes samples is noticed."""
@@ -34,8 +37,13 @@ def is_chain(net: Any) -> bool:
         return True
     if type(net).forward is not nn.Sequential.forward:
         return False
+    return has_only_blocks(net, Readout)
+
+
+def has_only_blocks(net: nn.Module, last: type[nn.Module]) -> bool:
+    """Whether the children of ``net`` are blocks, but for a ``last`` one that reads them out."""
     members = list(net.children())
-    if members and isinstance(members[-1], Readout):
+    if members and isinstance(members[-1], last):
         members.pop()
     return all(is_block(each) or is_flatten(each) for each in members)
 
@@ -62,7 +70,10 @@ def read_module(net: nn.Module, x: np.ndarray) -> FloatNetwork:
     but for float64's rounding. A module that only runs in float32 is read in that.
     """
     clone = clone_of(net)
-    finite_tensors(clone)  # before all else: NaN makes anything look wrong
+    # Before all else: NaN makes anything look wrong.
+    finite_tensors(clone)
+    for name, buffer in clone.named_buffers():
+        require_finite("network", name, buffer.cpu().numpy(), "the training diverged")
     few = torch.as_tensor(x[:SAMPLES], dtype=torch.float32)
     few = few if len(few) > 1 else few.repeat(2, *[1] * (x.ndim - 1))
     with torch.random.fork_rng(devices=[]):
@@ -75,6 +86,7 @@ def read_module(net: nn.Module, x: np.ndarray) -> FloatNetwork:
 
 def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
     """The values of a chain's layers in float64, and the parameters of ``net``."""
+    tensors = finite_tensors(net)
     layers = []
     for i, layer in enumerate(chain.layers):
         alpha, beta, theta0, gamma = layer.params
@@ -104,6 +116,9 @@ def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
     readout = None
     if chain.readout is not None:
         readout = float64(chain.readout[0]), float64(chain.readout[1])
-    return FloatNetwork(
-        layers, readout, chain.steps, finite_tensors(net), relays_input=chain.relays_input
-    )
+    for each in layers:
+        for what in ("weight", "bias", "te"):
+            require_finite(each.name, what, getattr(each, what), _CONSTANTS)
+    for what, values in zip(("weight", "bias"), readout or (), strict=False):
+        require_finite("readout", what, values, _CONSTANTS)
+    return FloatNetwork(layers, readout, chain.steps, tensors, relays_input=chain.relays_input)

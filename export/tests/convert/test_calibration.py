@@ -43,8 +43,10 @@ def test_any_holder_of_samples_gives_the_same_file(kind: str, tmp_path: Path) ->
         (3, "a DataLoader or a Dataset, got int"),
         ([], "got an empty Dataset"),
         ([torch.zeros(2, 20), torch.zeros(2, 19)], "expected samples of one shape"),
+        (torch.rand(4, 2, 20).tolist(), r"got lists of numbers; pass numpy\.asarray\(x\) or torch"),
+        (([[0.0] * 20] * 2, 1), "got lists of numbers"),
     ],
-    ids=["number", "empty", "shapes"],
+    ids=["number", "empty", "shapes", "lists", "sample-in-lists"],
 )
 def test_what_holds_no_samples_is_named(calibration: Any, message: str, tmp_path: Path) -> None:
     net = Network(2, (9,), 3, 20)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
-from export import ModelError, to_netx
-from export.tests.convert.users_modules import INPUTS, STEPS, Base, ResidualCurrent, made
+from export import ModelError, quantize, to_netx
+from export.tests.convert.users_modules import INPUTS, STEPS, WIDTH, Base, ResidualCurrent, made
 
 
 def test_graded_input_beyond_the_first_layer_is_refused(tmp_path):
@@ -53,6 +54,51 @@ def test_operation_that_no_file_holds_is_named(forward, message, tmp_path):
     x = (torch.rand(8, INPUTS, STEPS) < 0.4).float()
     with pytest.raises(ModelError, match=message):
         to_netx(Bad(), tmp_path / "net.net", calibration=x)
+
+
+class Normalised(Base):
+    """The classifier of the first layer's rates, with a norm and a divisor of its current."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.divisor = nn.BatchNorm1d(WIDTH), 2.0
+        self.mixing = nn.Parameter(torch.eye(WIDTH))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        current = torch.einsum("oi,bit->bot", self.mixing, self.a.current(x)) / self.divisor
+        return self.readout(self.a.neurons(self.norm(current)).mean(-1))
+
+
+DIVERGED = {
+    "weight": ("a.linear.weight", r"network a\.linear\.weight: .* nan at \(0, .*training diverged"),
+    "matrix": ("mixing", r"network mixing: expected finite numbers, got nan at \(0, 0\)"),
+    "buffer": ("norm.running_var", r"network norm\.running_var: .* nan at .* training diverged"),
+    "readout": ("readout.bias", r"network readout\.bias: .* nan at \(0,\).* training diverged"),
+}
+
+
+@pytest.mark.parametrize(("name", "message"), DIVERGED.values(), ids=DIVERGED)
+def test_nan_is_named_by_its_parameter(name: str, message: str, tmp_path) -> None:
+    net, x = made(Normalised)
+    with torch.no_grad():
+        net.state_dict()[name].view(-1)[0] = torch.nan
+    with pytest.raises(ModelError, match=message):
+        to_netx(net, tmp_path / "net.net", calibration=x)
+
+
+def test_constant_that_is_infinite_is_no_fault_of_the_training(tmp_path) -> None:
+    net, x = made(Normalised)
+    net.divisor = 0.0
+    with pytest.raises(ModelError, match=r"layer 0 weight: .*look for a constant of the forward"):
+        to_netx(net, tmp_path / "net.net", calibration=x)
+
+
+@pytest.mark.parametrize("export", [to_netx, quantize], ids=["to_netx", "quantize"])
+def test_module_without_calibration_is_told_to_pass_some(export, tmp_path) -> None:
+    net, _ = made(Normalised)
+    path = (tmp_path / "net.net",) if export is to_netx else ()
+    with pytest.raises(ModelError, match=r"forward pass of Normalised is .*; pass calibration=x"):
+        export(net, *path, calibration=None)
 
 
 def test_branch_on_the_data_is_noticed(tmp_path):
