@@ -237,7 +237,13 @@ class Planner:
         table, limit = block_means(values.te, form.hold), mantissa_max(bits)
         # TE · V is shifted right by the exponent, so it cannot be negative.
         if (largest := float(np.abs(table).max())) >= limit + 0.5:
-            raise ModelError(f"te: expected |TE| up to {limit} for {bits} bits, got {largest:g}")
+            remedy = "the training diverged, or needs a smaller TE: clip or decay it"
+            if largest < mantissa_max(loihi2.TE_BITS_MAX) + 0.5:
+                fitting = range(bits + 1, loihi2.TE_BITS_MAX + 1)
+                enough = next(b for b in fitting if largest < mantissa_max(b) + 0.5)
+                remedy = f"export with te_bits={enough} or more, or train with a smaller TE"
+            expected = f"|TE| up to {limit} for {bits} bits"
+            raise ModelError.about(values.name, "te", expected, f"{largest:g}", remedy)
         return exponents(table, bits, rule, asked.per_channel)
 
     def _integers(self, i: int, plan: Plan, bits: int) -> LeakyLayer:

@@ -92,8 +92,14 @@ class Formats:
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             for bits in (value,) if _one(value) else value:
-                if bits is not None and not (_whole(bits) and low <= bits <= high):
+                if bits is None or (_whole(bits) and low <= bits <= high):
+                    continue
+                if _whole(bits):
                     raise ModelError(f"{name}: expected {low}..{high}, got {bits}")
+                raise ModelError(
+                    f"{name}: expected an integer {low}..{high}, or one for each layer, got "
+                    f"{bits!r} of type {type(bits).__name__}; pass e.g. {name}={high}"
+                )
         if self.rule not in RULES:
             raise ModelError(f"rule: expected one of {', '.join(RULES)}, got {self.rule!r}")
         if self.te_encoding not in (None, *ENCODINGS):

@@ -74,6 +74,7 @@ def require_own_forward(net: Any, x: np.ndarray | None) -> None:
         return  # one block, or a list that has no forward pass
     if isinstance(net, nn.ModuleList):
         return
+    without_data = x is None
     if x is None:
         first = members(net)[0]
         if type(net).forward is nn.Sequential.forward:
@@ -90,7 +91,8 @@ def require_own_forward(net: Any, x: np.ndarray | None) -> None:
         steps = max(neuron.steps for neuron in neurons if isinstance(neuron, Neuron))
         x = np.random.default_rng(0).integers(0, 2, (own_forward.SAMPLES, *shape, steps))
     (clone,) = _copies([net])
-    own_forward.require_chain(clone, members(clone), x)
+    slayer = any(not isinstance(each.neuron, Neuron) for each in _nested([net]))
+    own_forward.require_chain(clone, members(clone), x, followed=without_data and not slayer)
 
 
 def members(blocks: nn.Module | Iterable[nn.Module]) -> list[Any]:

@@ -38,12 +38,12 @@ _REMEDY = (
 )
 
 
-def require_chain(net: Any, modules: list[Any], x: np.ndarray) -> None:
+def require_chain(net: Any, modules: list[Any], x: np.ndarray, followed: bool) -> None:
     """Raise ModelError unless ``net`` passes ``x`` through ``modules``, one after the other.
 
     Both are copies in evaluation mode: SLAYER's blocks learn their shapes from what they see. A
     chain of spikes may be followed by their mean or sum over time, which is what a file's logits
-    are.
+    are. With ``followed``, calibration data would have the forward pass followed instead.
     """
 
     def chain(h: torch.Tensor) -> torch.Tensor:
@@ -55,7 +55,8 @@ def require_chain(net: Any, modules: list[Any], x: np.ndarray) -> None:
                 h = module(h)
         return h
 
-    _require_equal(net, chain, [net, *modules], x, type(net).__name__)
+    remedy = f"pass calibration=x, on which it is followed, or {_REMEDY}" if followed else _REMEDY
+    _require_equal(net, chain, [net, *modules], x, type(net).__name__, remedy=remedy)
 
 
 def require_floats(clone: nn.Module, floats: FloatNetwork, x: np.ndarray, name: str) -> None:
@@ -99,6 +100,7 @@ def _require_equal(
     x: np.ndarray,
     name: str,
     rounding: torch.Tensor | float = 0.0,
+    remedy: str = _REMEDY,
 ) -> None:
     few = torch.as_tensor(x[np.unique(np.linspace(0, len(x) - 1, SAMPLES).astype(int))])
     with torch.random.fork_rng(devices=[]):
@@ -131,7 +133,7 @@ def _require_equal(
     raise ModelError(
         f"network forward: expected the output of the layers that were read from it, which is what "
         f"an export would write, got {_difference(found, expected)}: {name}.forward computes "
-        f"another network; {_REMEDY}{float32 if why else ''}"
+        f"another network; {remedy}{float32 if why else ''}"
     )
 
 

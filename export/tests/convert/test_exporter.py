@@ -210,12 +210,27 @@ FAILURES = {
     ),
     "no-data": (None, {"calibration": None}, "calibration: expected typical inputs .* got None"),
     "weight-bits": (None, {"weight_bits": 9}, r"weight_bits: expected 2\.\.8, got 9"),
+    "weight-bits-text": (
+        None,
+        {"weight_bits": "8"},
+        r"weight_bits: expected an integer 2\.\.8, .*, got '8' of type str; pass",
+    ),
     "te-bits": (None, {"te_bits": 1}, r"te_bits: expected 2\.\.16, got 1"),
     "input-bits": (None, {"input_bits": 17}, r"input_bits: expected 1\.\.16, got 17"),
     "large-te": (
         lambda net: net.te.data.fill_(200),
         {},
-        r"te: expected \|TE\| up to 127 for 8 bits",
+        r"layer 1 te: expected \|TE\| up to 127 for 8 bits, got 200; export with te_bits=9 or more",
+    ),
+    "huge-te": (
+        lambda net: net.te.data.fill_(1e9),
+        {},
+        r"layer 1 te: expected \|TE\| up to 127 for 8 bits, got 1e\+09; the training diverged",
+    ),
+    "zero-data": (
+        None,
+        {"calibration": torch.zeros(3, 2, 20)},
+        "calibration: expected typical inputs, got 3 samples of nothing but zeros.* training data",
     ),
     "slow-decay": (
         lambda net: setattr(net, "config", replace(net.config, beta=0.9999)),
