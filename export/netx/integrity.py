@@ -40,6 +40,19 @@ STRING_BYTES_MAX = 1 << 12
 """Length of a string, which is a name or a checksum."""
 
 
+_BEGINNINGS = (
+    (b"\x89HDF\r\n\x1a\n", "a file that is damaged or cut off", f"copy it again, or {AGAIN}"),
+    (
+        b"PK\x03\x04",
+        "a zip archive (such as .npz, or what torch.save writes)",
+        "unpack the netx file in it, or export a checkpoint with celif export",
+    ),
+    (b"\x93NUMPY", "a numpy array (.npy)", "pass the netx file here, and samples as the input"),
+    (b"\x1f\x8b", "a gzip archive", "unpack it first"),
+)
+"""How other files begin, what they are and what to do with them; a cut HDF5 file comes first."""
+
+
 def open_netx(path: str | os.PathLike[str]) -> h5py.File:
     """Open a file for reading, or raise :class:`NetxError`; it must be regular and not too large.
 
@@ -60,8 +73,29 @@ def open_netx(path: str | os.PathLike[str]) -> h5py.File:
     try:
         return h5py.File(path, "r")
     except (OSError, RuntimeError, ValueError) as error:
-        found_text = f"unreadable as HDF5 ({error})"
-        raise NetxError(path, "/", "a netx HDF5 file", found_text) from None
+        what, remedy = _other_file(path)
+        found_text = f"{what}, unreadable as HDF5 ({error})"
+        raise NetxError(path, "/", "a netx HDF5 file", found_text, remedy) from None
+
+
+def _other_file(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """What a file that is no sound HDF5 begins like, and what to do instead."""
+    try:
+        with open(path, "rb") as f:
+            head = f.read(64)
+    except OSError:
+        return "a file that cannot be opened", "see who may read it"
+    for begin, *found in _BEGINNINGS:
+        if head.startswith(begin):
+            return found[0], found[1]
+    if head[8:9] == b"{":  # after the length of its JSON
+        return "a checkpoint (safetensors)", "export it with celif export, or with to_netx"
+    if head.lstrip().startswith(b"<"):
+        remedy = "a download may have saved a page instead of the file: download it again"
+        return "a web page (HTML or XML)", remedy
+    if not head:
+        return "an empty file", f"copy it again, or {AGAIN}"
+    return "a file of another kind", "export one with to_netx"
 
 
 def datasets(path: str | os.PathLike[str], f: h5py.File) -> dict[str, h5py.Dataset]:

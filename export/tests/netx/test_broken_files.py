@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from export import NetxError, read_netx, write_netx
 from export.netx import integrity
 from export.tests.netx.test_hostile_files import put, refusal
 from export.tests.strategies import assert_same, rich_network
+from training import Network
+from training import checkpoint as celif_checkpoint
 
 
 @pytest.fixture
@@ -26,12 +31,43 @@ def test_truncated_file_is_refused(path):
     path.write_bytes(path.read_bytes()[:-100])
     error = refusal(path)
     assert error.dataset == "/"
-    assert "unreadable as HDF5" in error.found
+    assert error.found.startswith("a file that is damaged or cut off, unreadable as HDF5")
+    assert error.remedy == "copy it again, or export the network again with to_netx"
 
 
-def test_other_kind_of_file_is_refused(path):
-    path.write_text("not HDF5 at all")
-    assert "unreadable as HDF5" in refusal(path).found
+def archive(path: Path) -> None:
+    with path.open("wb") as file:
+        np.savez(file, x=np.zeros(3))
+
+
+def array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+
+
+def checkpoint(path: Path) -> None:
+    celif_checkpoint.save(path, Network(2, (4,), 2, 5))
+
+
+OTHERS = {
+    "text": (lambda path: path.write_text("not HDF5 at all"), "another kind", "export one with to"),
+    "checkpoint": (checkpoint, r"a checkpoint \(safetensors\)", "export it with celif export"),
+    "page": (lambda path: path.write_text("\n<!DOCTYPE html>"), "a web page", "download it again"),
+    "npz": (archive, r"a zip archive \(such as \.npz", "export a checkpoint with celif export"),
+    "torch": (lambda path: torch.save({}, path), "torch.save writes", "checkpoint with celif exp"),
+    "npy": (array, "a numpy array", "samples as the input"),
+    "gzip": (lambda path: path.write_bytes(gzip.compress(b"x")), "a gzip archive", "unpack it"),
+    "empty": (lambda path: path.write_bytes(b""), "an empty file", "copy it again, or export the"),
+}
+"""What writes a file of each kind, what it is said to be, and what to do about it."""
+
+
+@pytest.mark.parametrize(("write", "found", "remedy"), OTHERS.values(), ids=OTHERS)
+def test_other_kind_of_file_is_named_with_its_remedy(write, found, remedy, path):
+    write(path)
+    error = refusal(path)
+    assert re.search(rf"{found}.*, unreadable as HDF5", error.found)
+    assert remedy in error.remedy
 
 
 def test_missing_file_is_refused(tmp_path):
