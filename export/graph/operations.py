@@ -229,6 +229,13 @@ def concatenate(values: Any, dim: int = 0) -> Value:
     return joined(list(values), dim)
 
 
+def stack(values: Any, dim: int = 0) -> Value:
+    """Tensors along a new axis, e.g. those that a loop over time has made of every step."""
+    if not all(isinstance(each, Value) for each in values):
+        raise NotAffineError("a stack with something that is no sum of spikes")
+    return joined([each.arranged(each.index.unsqueeze(dim)) for each in values], dim)
+
+
 def _pair(value: Any) -> tuple[int, int]:
     first, *rest = value if isinstance(value, (tuple, list)) else (value,)
     return int(first), int(rest[0] if rest else first)
@@ -255,5 +262,6 @@ HANDLERS: dict[str, Callable[..., Any]] = {
     "mean": lambda x, dim=None, keepdim=False, **k: reduce_time(x, dim, keepdim, mean=True),
     "sum": lambda x, dim=None, keepdim=False, **k: reduce_time(x, dim, keepdim, mean=False),
     **dict.fromkeys(("cat", "concat", "concatenate"), concatenate),
+    "stack": stack,
 }
 """What each function does to values, by its name."""

@@ -129,7 +129,11 @@ class Value:
 
     def mapped(self, weight: torch.Tensor, bias: torch.Tensor | None, index: torch.Tensor) -> Value:
         """``weight`` (row, neuron) times this value, plus ``bias``."""
-        terms = {s: Term(weight.to(m) @ m) for s, m in self.matrices().items()}
+        terms = {}
+        for source, matrix in self.matrices().items():
+            own = weight.to(matrix)
+            identity = self.terms[source].weight is None
+            terms[source] = Term(own if identity else own @ matrix)
         moved = weight.to(self.bias) @ self.bias
         return replace(self, terms=terms, bias=moved if bias is None else moved + bias, index=index)
 
@@ -170,7 +174,7 @@ def added(a: Value, b: Value, sign: float = 1.0) -> Value:
     if shape != a.index.shape or shape != b.index.shape:
         raise NotAffineError("a sum of tensors of different shapes")
     if a.rate != b.rate or a.neurons != b.neurons or not torch.equal(a.index, b.index):
-        raise NotAffineError("a sum of tensors in different arrangements")
+        raise NotAffineError("a sum of tensors in different arrangements; stack steps to add them")
     if sign < 0:
         b = b.scaled(b.bias.new_full((b.neurons,), -1.0))
     terms = dict(a.terms)
@@ -186,10 +190,18 @@ def added(a: Value, b: Value, sign: float = 1.0) -> Value:
 
 
 def joined(values: list[Value], dim: int) -> Value:
-    """Values of different neurons, one after the other along an axis."""
+    """Values of different neurons, or of different steps, one after the other along an axis."""
     first = values[0]
     if any(v.rate != first.rate or v.steps != first.steps for v in values):
         raise NotAffineError("a concatenation of tensors that are not alike in time")
+    times = [v.places[2].unique() for v in values]
+    if any(not torch.equal(each, times[0]) for each in times[1:]):
+        if not all(_same_sums(v, first) for v in values):
+            raise NotAffineError(
+                "a concatenation of steps with different weights, while a file has the same for "
+                "all steps"
+            )
+        return first.arranged(torch.cat([v.index for v in values], dim))
     total = sum(v.neurons for v in values)
     steps = 1 if first.rate else first.steps
     terms: dict[SpikeSource, list[torch.Tensor]] = {}
@@ -207,6 +219,21 @@ def joined(values: list[Value], dim: int) -> Value:
         bias=torch.cat([v.bias for v in values]),
         index=torch.cat(indices, dim),
     )
+
+
+def _same_sums(a: Value, b: Value) -> bool:
+    """Whether two values are elements of the same sums, e.g. at different steps."""
+    return a is b or (
+        a.terms.keys() == b.terms.keys()
+        and torch.equal(a.bias, b.bias)
+        and all(_same_term(term, b.terms[source]) for source, term in a.terms.items())
+    )
+
+
+def _same_term(a: Term, b: Term) -> bool:
+    if a.weight is None or b.weight is None:
+        return a.weight is b.weight
+    return a.geometry == b.geometry and torch.equal(a.weight, b.weight)
 
 
 def selection(value: Value, axis: int) -> torch.Tensor:

@@ -76,6 +76,75 @@ def test_other_einsums_are_refused_by_name(equation, why, x, tmp_path) -> None:
         exported(current, x, tmp_path)
 
 
+LOOPS = {
+    "select": lambda w, x: torch.stack([x[..., t] @ w.t() for t in range(STEPS)], -1),
+    "unbind": lambda w, x: torch.stack([each @ w.t() for each in x.unbind(-1)], 2),
+    "linear": lambda w, x: torch.stack(
+        [nn.functional.linear(each, w) for each in x.permute(2, 0, 1)], dim=-1
+    ),
+    "time-first": lambda w, x: torch.stack([each @ w.t() for each in x.unbind(-1)]).permute(
+        1, 2, 0
+    ),
+    "concatenated": lambda w, x: torch.cat([w @ x[:, :, t : t + 1] for t in range(STEPS)], -1),
+}
+"""The product of a matrix and every step, in loops over time."""
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_loop_over_the_steps_is_one_synapse(loop, x, tmp_path) -> None:
+    net, spikes = exported(LOOPS[loop], x, tmp_path)
+    plain, other = exported(lambda weight, x: weight @ x, x, tmp_path)
+    assert 0.02 < spikes.mean() < 0.98
+    assert torch.equal(spikes, other)
+    torch.testing.assert_close(net(x), plain(x))
+
+
+def over_steps(made):
+    return lambda w, x: torch.stack([made(w, x, t) for t in range(STEPS)], -1)
+
+
+NO_SYNAPSES = {
+    "weights": (lambda w, x, t: x[..., t] @ w.t() * (1 + t), "steps with different weights"),
+    "biases": (lambda w, x, t: x[..., t] @ w.t() + t, "steps with different weights"),
+    "backwards": (lambda w, x, t: x[..., -1 - t] @ w.t(), "steps in another order"),
+    "twice": (lambda w, x, t: x[..., t // 2] @ w.t(), "steps in another order"),
+    "constant": (
+        lambda w, x, t: x[..., t] @ w.t() if t else torch.zeros(len(x), WIDTH),
+        r"a stack with something that is no sum of spikes \(stack in OneLayer\)",
+    ),
+}
+"""What loops over time make of each step, and why it is refused."""
+
+
+@pytest.mark.parametrize(("made", "why"), NO_SYNAPSES.values(), ids=NO_SYNAPSES)
+def test_loop_that_is_no_synapse_is_refused_by_name(made, why, x, tmp_path) -> None:
+    with pytest.raises(ModelError, match=why):
+        exported(over_steps(made), x, tmp_path)
+
+
+def test_readout_of_every_step_may_be_averaged(x, tmp_path) -> None:
+    class Averaged(OneLayer):
+        def __init__(self) -> None:
+            super().__init__(LOOPS["unbind"])
+            self.readout = nn.Linear(WIDTH, 3)
+
+        def forward(self, x):
+            steps = super().forward(x).unbind(-1)
+            return torch.stack([self.readout(each) for each in steps]).mean(0)
+
+    torch.manual_seed(0)
+    net = Averaged()
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    fixed = read_netx(tmp_path / "net.net")
+    trace = simulate(fixed, x.numpy(), trace=True)
+    rates = torch.from_numpy(trace.spikes[0]).float().mean(-1)
+    assert rates.mean() > 0.02
+    found = trace.logits * 2.0**-fixed.readout.weight_exp / STEPS
+    with torch.no_grad():
+        expected = net.readout(rates).numpy()
+    assert abs(found - expected).max() < 0.02, "weights of 8 bits"
+
+
 READINGS = {
     "bool": lambda x: x.mean() > 0.2,
     "item": lambda x: x.mean().item() > 0.2,
