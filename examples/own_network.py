@@ -1,12 +1,13 @@
 """Your own residual network on your own data: trained in Python, exported and run by commands.
 
     cd examples                                   # where --network finds this file
-    python own_network.py                         # writes mine.npz and runs/mine
-    celif export runs/mine/best.safetensors -o mine.net --network own_network:build
-    celif verify mine.net --against runs/mine/best.safetensors --network own_network:build
+    python own_network.py                         # writes mine.npz and runs/own_network
+    celif export runs/own_network/best.safetensors -o mine.net --network own_network:build
+    celif verify mine.net --against runs/own_network/best.safetensors --network own_network:build
     celif run mine.net --samples 4                # in Lava
 
-The archive ``mine.npz`` has samples ``x`` (sample, channel, time) and classes ``y``.
+The archive ``mine.npz`` has samples ``x`` (sample, channel, time) and classes ``y``. A second call of
+the script continues the run in ``runs/own_network``; delete that folder to train anew.
 """
 
 from __future__ import annotations  # noqa: I001
@@ -59,7 +60,10 @@ def main(epochs: int = 15) -> float:
     task = celif.tasks.from_arrays("mine.npz", x, y)  # the commands look for a file of that name
     recipe = celif.trainer.Recipe(epochs=epochs, batch=64, lr=5e-3)
     torch.manual_seed(0)
-    net = celif.trainer.Trainer(build(), task, recipe, "runs/mine").run()
+    run = celif.trainer.Trainer(build(), task, recipe, "runs/own_network")
+    if run.resume():
+        print(f"continuing the run in {run.out} after {len(run.history)} of {epochs} epochs")
+    net = run.run()
     accuracy = celif.trainer.evaluate(net, task.test)
     print(f"test accuracy {accuracy:.1%}")
     return accuracy

@@ -41,7 +41,11 @@ def test_own_network_goes_from_python_to_lava_by_commands(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(EXAMPLES))
     module = load("own_network")
-    assert module.main(epochs=4) > 0.5
+    accuracy = module.main(epochs=4)
+    assert accuracy > 0.5
+    trained = (tmp_path / "runs" / "own_network" / "best.safetensors").read_bytes()
+    assert module.main(epochs=4) == accuracy, "a second call continues the run, which is finished"
+    assert (tmp_path / "runs" / "own_network" / "best.safetensors").read_bytes() == trained
     lines = re.findall(r"^    celif (.*?)(?:  +#.*)?$", module.__doc__ or "", re.M)
     export, verify, run = (shlex.split(line) for line in lines)
     assert [layer["neurons"] for layer in answer(*export)["layers"]] == [32, 64, 32]
