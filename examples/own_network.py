@@ -6,8 +6,9 @@
     celif verify mine.net --against runs/own_network/best.safetensors --network own_network:build
     celif run mine.net --samples 4                # in Lava
 
-The archive ``mine.npz`` has samples ``x`` (sample, channel, time) and classes ``y``. A second call of
-the script continues the run in ``runs/own_network``; delete that folder to train anew.
+The archive ``mine.npz`` has samples ``x`` (sample, channel, time) and classes ``y``. If you
+call the script again, it continues the run in ``runs/own_network``; delete that folder to train
+anew.
 """
 
 from __future__ import annotations  # noqa: I001
