@@ -14,8 +14,11 @@ REFUSED = {
     "weight-bits": ({"weight_bits": 9}, r"weight_bits: expected 2\.\.8, got 9"),
     "one-of-them": ({"weight_bits": (8, 1)}, r"weight_bits: expected 2\.\.8, got 1"),
     "te-bits": ({"te_bits": 17}, r"te_bits: expected 2\.\.16, got 17"),
-    "fraction": ({"te_bits": 4.5}, r"te_bits: expected 2\.\.16, got 4\.5"),
-    "words": ({"te_bits": "8"}, r"te_bits: expected 2\.\.16, got 8"),
+    "fraction": (
+        {"te_bits": 4.5},
+        r"te_bits: expected an integer 2\.\.16, .* got 4\.5 of type float",
+    ),
+    "words": ({"te_bits": "8"}, r"te_bits: expected an integer 2\.\.16, .* got '8' of type str"),
     "input-bits": ({"input_bits": 0}, r"input_bits: expected 1\.\.16, got 0"),
     "fraction-bits": ({"fraction_bits": 17}, r"fraction_bits: expected 0\.\.16, got 17"),
     "hold": ({"te_hold": 0}, r"te_hold: expected 1\.\.64, got 0"),
