@@ -48,7 +48,8 @@ def to_netx(
     Parameters
     ----------
     net
-        A :class:`training.Network`, or a sequence of blocks, ours and SLAYER's CUBA and
+        A :class:`training.Network`, any module whose forward pass is made of layers of neurons and
+        weighted sums between them, or a sequence of blocks, ours and SLAYER's CUBA and
         sigma-delta ones, e.g. an ``nn.Sequential``, with a ``block.Readout`` or ``nn.Linear`` for
         the mean of the last spikes at its end or none. What :func:`export.quantize` made has its
         formats already: it is exported unchanged, and the arguments below are ignored.
@@ -56,9 +57,9 @@ def to_netx(
         Where to; an existing file is replaced only by a complete new one.
     calibration
         Typical inputs (batch, channel, time) or, for convolutions, (batch, channel, row, column,
-        time); a DataLoader or a Dataset of such samples will do, too. Needed by a ``Network``;
-        without it, blocks are taken to receive spikes, and
-        fractional bits come from proof alone.
+        time); a DataLoader or a Dataset of such samples will do, too. Needed by a ``Network``
+        and by a module, whose forward pass is followed on them; without it, blocks are taken to
+        receive spikes, and fractional bits come from proof alone.
     task
         The task that the network was trained for, or its name. The file keeps it, and the commands
         that read the file refuse samples of another task.

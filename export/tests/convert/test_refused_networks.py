@@ -93,6 +93,21 @@ def test_constant_that_is_infinite_is_no_fault_of_the_training(tmp_path) -> None
         to_netx(net, tmp_path / "net.net", calibration=x)
 
 
+def test_nan_in_training_of_the_integers_is_named() -> None:
+    net, x = made(Normalised)
+    aware = quantize(net, calibration=x)
+    with torch.no_grad():
+        aware.get_parameter("net.net.norm.weight")[2] = torch.nan
+    with pytest.raises(ModelError, match=r"network norm\.weight: expected finite .* diverged"):
+        aware(x)
+
+
+def test_buffer_that_no_layer_uses_may_be_infinite(tmp_path) -> None:
+    net, x = made(Normalised)
+    net.register_buffer("largest", torch.tensor(torch.inf))
+    to_netx(net, tmp_path / "net.net", calibration=x)
+
+
 @pytest.mark.parametrize("export", [to_netx, quantize], ids=["to_netx", "quantize"])
 def test_module_without_calibration_is_told_to_pass_some(export, tmp_path) -> None:
     net, _ = made(Normalised)
