@@ -82,10 +82,10 @@ def distilled(
         theirs = F.log_softmax(y[:, 1] / temperature, 1)
         ours_softened = F.log_softmax(ours / temperature, 1)
         kl = F.kl_div(ours_softened, theirs, reduction="batchmean", log_target=True)
-        return (1 - share) * plain.loss(ours, _classes(y)) + share * temperature**2 * kl
+        return (1 - share) * plain.loss(ours, classes_of(y)) + share * temperature**2 * kl
 
     def scores(ours: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return plain.scores(ours, _classes(y))
+        return plain.scores(ours, classes_of(y))
 
     return replace(
         task,
@@ -99,6 +99,6 @@ def _digest(outputs: torch.Tensor) -> str:
     return hashlib.sha256(outputs.contiguous().numpy().tobytes()).hexdigest()[:16]
 
 
-def _classes(y: torch.Tensor) -> torch.Tensor:
+def classes_of(y: torch.Tensor) -> torch.Tensor:
     """The classes of targets, with a teacher's outputs (sample, 2, class) or without."""
     return y if y.ndim == 1 else y[:, 0].argmax(1)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
+from training.tasks.labels import class_labels
+
 Measure = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -59,6 +61,13 @@ class Objective:
 
 
 def _hits(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if logits.ndim != 2:
+        raise ValueError(
+            f"outputs: expected (sample, class), got shape {tuple(logits.shape)}; sum or average "
+            "them over time"
+        )
+    # Labels (sample, 1) would be compared with the answers for all samples, without an error.
+    class_labels("labels", y, *logits.shape)
     return (logits.argmax(1) == y).double()
 
 

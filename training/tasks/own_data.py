@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from training.tasks.labels import class_labels
 from training.tasks.objective import CLASS, Objective
 from training.tasks.task import Split, Task
 
@@ -16,16 +17,25 @@ Array = np.ndarray | torch.Tensor
 
 def split(x: Array, y: Array, objective: Objective = CLASS, name: str = "samples") -> Split:
     """Inputs (sample, channel, time) and their targets, checked and in the types of a network."""
-    inputs, targets = torch.as_tensor(x), torch.as_tensor(y)
+    inputs = _numbers(f"{name} x", x)
     if inputs.ndim != 3:
         raise ValueError(
             f"{name} x: expected (sample, channel, time), got shape {tuple(inputs.shape)}; "
             "add the missing axis, e.g. x[:, None, :] for one channel"
         )
-    if len(inputs) != len(targets) or len(inputs) == 0:
+    if inputs.numel() == 0:
         raise ValueError(
-            f"{name}: expected a target for each sample, got {len(inputs)} samples and "
-            f"{len(targets)} targets"
+            f"{name} x: expected at least one sample, got shape {tuple(inputs.shape)}; check how "
+            "the samples were read"
+        )
+    if objective.of_classes:
+        targets = torch.from_numpy(class_labels(f"{name} y", y, len(inputs)))
+    else:
+        targets = _numbers(f"{name} y", y)
+    if targets.ndim == 0 or len(inputs) != len(targets):
+        raise ValueError(
+            f"{name}: expected a target for each sample, got {len(inputs)} samples and targets of "
+            f"shape {tuple(targets.shape)}"
         )
     inputs = inputs.to(torch.float32)
     if not torch.isfinite(inputs).all():
@@ -37,9 +47,28 @@ def split(x: Array, y: Array, objective: Objective = CLASS, name: str = "samples
             f"{name} y: expected classes as integers, got {targets.dtype}; for numbers to predict "
             "pass objective=tasks.VALUE"
         )
-    if objective.of_classes and (least := int(targets.min())) < 0:
-        raise ValueError(f"{name} y: expected classes from 0 up, got {least}")
-    return Split(inputs, targets.to(objective.targets))
+    targets = targets.to(objective.targets)
+    if targets.is_floating_point() and not torch.isfinite(targets).all():
+        raise ValueError(
+            f"{name} y: expected numbers of {objective.targets}, got NaN or infinity; leave out "
+            "samples without a target"
+        )
+    return Split(inputs, targets)
+
+
+def _numbers(name: str, values: Array) -> torch.Tensor:
+    """Real numbers as a tensor; torch would drop imaginary parts with a warning alone."""
+    if isinstance(values, torch.Tensor):
+        kind, real = values.dtype, not values.is_complex()
+    else:
+        values = np.asarray(values)
+        kind, real = values.dtype, values.dtype.kind in "biuf"
+    if not real:
+        raise ValueError(
+            f"{name}: expected real numbers, got {kind}; pass an array of numbers, of complex "
+            "ones their real and imaginary parts or their magnitudes"
+        )
+    return torch.as_tensor(values)
 
 
 def from_arrays(

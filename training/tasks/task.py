@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 
+from training.tasks.labels import class_labels
 from training.tasks.objective import CLASS, Objective
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -162,6 +163,17 @@ class Task:
     """How a recording became channels and steps, in words; empty if the samples came that way."""
     teacher: Teacher | None = None
     """What the training targets were distilled from; None if they are labels alone."""
+
+    def __post_init__(self) -> None:
+        if not self.objective.of_classes:
+            return
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        if self.teacher is not None:  # the training targets also hold its outputs
+            del parts["train"]
+        for part, source in parts.items():
+            if isinstance(source, Split):
+                name = f"task {self.name} {part} y"
+                class_labels(name, source.y, len(source.x), self.classes)
 
     @property
     def channels(self) -> int:

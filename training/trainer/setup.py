@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -10,7 +11,9 @@ from torch import nn
 from training.decays import Decay
 from training.network import te_updates
 from training.network.network import Network
-from training.tasks import Task
+from training.tasks import Split, Task
+from training.tasks.distillation import classes_of
+from training.trainer.distributed import Group
 from training.trainer.recipe import Recipe
 
 
@@ -46,10 +49,14 @@ def optimiser(net: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
 
 
 def require_fit(net: nn.Module, task: Task) -> None:
-    """Refuse a task without samples, and a :class:`Network` whose sizes are not the task's."""
+    """Refuse a task without samples, and a :class:`Network` whose sizes are not the task's.
+
+    A task of one class is refused as well, and one that lacks some of its classes warned of.
+    """
     for name in ("train", "validation"):
         if len(getattr(task, name)) == 0:
             raise ValueError(f"task {task.name}: expected samples in {name}, got none")
+    _look_at_classes(task)
     if not isinstance(net, Network):
         return
     if (net.in_features, net.config.classes) != (task.channels, task.classes):
@@ -65,6 +72,27 @@ def require_fit(net: nn.Module, task: Task) -> None:
         raise ValueError(
             f"network readout: expected {task.objective.readout!r} for task {task.name}, got "
             f"{net.config.readout!r}"
+        )
+
+
+def _look_at_classes(task: Task) -> None:
+    parts = (task.train, task.validation, task.test)
+    if not task.objective.of_classes or not all(isinstance(part, Split) for part in parts):
+        return
+    seen = {int(label) for part in parts for label in classes_of(part.y).unique()}
+    if len(seen) < 2:
+        raise ValueError(
+            f"task {task.name}: expected samples of at least two classes, to be told apart, got "
+            f"class {seen.pop()} alone; check how the labels were read"
+        )
+    absent = [str(label) for label in range(task.classes) if label not in seen]
+    if absent and Group().rank == 0:
+        shown = ", ".join(absent[:8]) + (", …" if len(absent) > 8 else "")
+        warnings.warn(
+            f"task {task.name}: expected samples of all {task.classes} classes, one for each "
+            f"output, found none of {len(absent)}: {shown}; classes are numbered from 0, which "
+            "np.unique(y, return_inverse=True)[1] does without gaps",
+            stacklevel=4,
         )
 
 
