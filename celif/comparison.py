@@ -14,6 +14,7 @@ from celif.verification.file_check import DatasetDifference, differences
 from export import FixedNetwork, simulate
 from hw_tests.trace_difference import Difference
 from hw_tests.trace_difference import compare as compare_traces
+from training.tasks.labels import class_labels
 
 _CHUNK = 256
 _TRACED = 4
@@ -61,8 +62,14 @@ class ModelComparison:
 def compare_models(
     first: Model, second: Model, x: np.ndarray, y: np.ndarray | None
 ) -> ModelComparison:
-    """Run both models on samples (batch, channel, time) and compare what they are made of."""
-    ours, theirs = _classes(first, x), _classes(second, x)
+    """Run both models on samples (batch, channel, time) and compare what they are made of.
+
+    ``y`` holds the class of each sample, for accuracies.
+    """
+    if y is not None:
+        y = class_labels("y", y, len(x))
+    ours, theirs = _logits(first, x), _logits(second, x)
+    same = ours.argmax(1) == theirs.argmax(1)
     datasets = divergence = None
     if first.fixed is not None and second.fixed is not None:
         datasets = tuple(differences(first.fixed, second.fixed))
@@ -71,15 +78,18 @@ def compare_models(
         first=_side(first, ours, y),
         second=_side(second, theirs, y),
         samples=len(x),
-        agreement=float((ours == theirs).mean()),
-        changed=tuple(int(i) for i in np.flatnonzero(ours != theirs)),
+        agreement=float(same.mean()),
+        changed=tuple(int(i) for i in np.flatnonzero(~same)),
         datasets=datasets,
         divergence=divergence,
     )
 
 
-def _side(model: Model, classes: np.ndarray, y: np.ndarray | None) -> Side:
-    accuracy = None if y is None else float((classes == y).mean())
+def _side(model: Model, logits: np.ndarray, y: np.ndarray | None) -> Side:
+    accuracy = None
+    if y is not None:
+        labels = class_labels(f"y for {model.path}", y, *logits.shape)
+        accuracy = float((logits.argmax(1) == labels).mean())
     return Side(model.path, _kind(model), _values(model), accuracy)
 
 
@@ -106,17 +116,17 @@ def _values(model: Model) -> int:
     return sum(p.numel() for p in model.net.parameters())
 
 
-def _classes(model: Model, x: np.ndarray) -> np.ndarray:
+def _logits(model: Model, x: np.ndarray) -> np.ndarray:
     if model.fixed is not None:
-        return simulate(model.fixed, model.fixed.encode(x)).predictions
+        return simulate(model.fixed, model.fixed.encode(x)).logits
     assert model.net is not None
-    return _float_classes(model.net, x)
+    return _float_logits(model.net, x)
 
 
 @torch.no_grad()
-def _float_classes(net: nn.Module, x: np.ndarray) -> np.ndarray:
+def _float_logits(net: nn.Module, x: np.ndarray) -> np.ndarray:
     parts = [net(part) for part in torch.as_tensor(x, dtype=torch.float32).split(_CHUNK)]
     outputs = torch.cat(parts)
     if outputs.ndim > 2:  # spikes of the last layer, which are counted
         outputs = outputs.flatten(1, -2).sum(-1)
-    return outputs.argmax(1).numpy()
+    return outputs.numpy()

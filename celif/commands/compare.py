@@ -52,6 +52,9 @@ def compare(
     if task is None and data is None and input is None:
         task = next((model.task.name for model in (one, other) if model.task is not None), None)
     x, y = inputs.load(task, data, input, samples, labels)
+    for model in (one, other):
+        if input is not None and model.fixed is not None:
+            inputs.note_of_integers(model.fixed, x)
     result = compare_models(one, other, x, y)
     show_comparison(result)
     answer(result.to_dict(), as_json)

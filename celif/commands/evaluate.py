@@ -41,8 +41,8 @@ def evaluate(
     from training import tasks
 
     opened = [inputs.open_model(model, network) for model in models]
-    if task is None:
-        task = next((model.task.name for model in opened if model.task is not None), None)
+    known = next((model.task for model in opened if model.task is not None), None)
+    task = inputs.name_of_task(task, data, known)
     if task is None and data is None:
         raise ValueError(f"{models[0]}: expected --task or --data, as it does not name its task")
     loaded = load_task(task, data, labels)

@@ -77,7 +77,7 @@ def fit(
     fixed = read_netx(net)
     x = None
     if task is not None or data is not None or input is not None:
-        x, _ = inputs.load(task, data, input, samples, fixed=fixed)
+        x, _ = inputs.load(task, data, input, samples, fixed=fixed, judged=False)
     result = place(fixed, description, chips or 1, x)
     if figures:
         fit_table.show_figures(description)

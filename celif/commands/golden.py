@@ -55,7 +55,7 @@ def golden(
         x = random_input(fixed, samples or 1)
         console.note("samples: random, from a fixed seed; --task or --input chooses others")
     else:
-        x, _ = inputs.load(task, data, input, samples, fixed=fixed)
+        x, _ = inputs.load(task, data, input, samples, fixed=fixed, judged=False)
     manifest = write_kit(fixed, x, str(output))
     count, files = len(manifest["cases"]), len(manifest["sha256"])
     console.say(f"{output}: {count} cases, {files} files; begin with its README.md")

@@ -73,8 +73,8 @@ def climb(
     fixed = read_netx(net)
     source, about = (None, {}) if against is None else inputs.read_checkpoint(against, network)
     task = given.task
-    if task is None and given.file is None and fixed.task is None:
-        task = about.get("task")
+    if given.file is None and fixed.task is None:
+        task = inputs.name_of_task(task, given.data, inputs.task_of(about))
     x, y = inputs.load(task, given.data, given.file, given.samples, given.labels, fixed)
     targets = [n.strip() for n in (target or DEFAULT_TARGETS).split(",") if n.strip()]
     console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")

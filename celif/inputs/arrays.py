@@ -10,6 +10,7 @@ import numpy as np
 
 from training.support.atomic import atomic_file
 from training.support.plain_files import check_npy, check_npz
+from training.tasks.labels import class_labels
 
 _MAGIC = b"\x93NUMPY"
 _AGAIN = "write it with numpy.save(file, array)"
@@ -25,19 +26,20 @@ def read_samples(file: Path, option: str = "--input") -> np.ndarray:
     return _three_axes(_read(file, option, expected), file, option, expected)
 
 
-def read_labels(file: Path, samples: int, option: str = "--labels") -> np.ndarray:
-    """Read one class for each sample from an ``.npy`` file, or ``y`` from an ``.npz`` archive."""
-    expected = f"{samples} classes as integers"
+def read_labels(
+    file: Path, samples: int, classes: int | None = None, option: str = "--labels"
+) -> np.ndarray:
+    """Read one class for each sample from an ``.npy`` file, or ``y`` from an ``.npz`` archive.
+
+    ``classes`` is the number of a network's outputs, if it is known.
+    """
+    name = f"{option} {file}"
     if file.suffix == ".npz":
-        arrays = read_archive(file, option, needed="y")
-        labels = arrays["y"]
-    else:
-        labels = _read(file, option, f"a .npy file of {expected}")
-    if labels.dtype.kind not in "iu" or labels.shape != (samples,):
-        raise ValueError(
-            f"{option} {file}: expected {expected}, found {labels.dtype} of shape {labels.shape}"
+        return class_labels(
+            f"{name} y", read_archive(file, option, needed="y")["y"], samples, classes
         )
-    return labels
+    labels = _read(file, option, f"a .npy file of {samples} classes as integers")
+    return class_labels(name, labels, samples, classes)
 
 
 def read_outputs(file: Path, option: str = "--teacher") -> np.ndarray:
@@ -66,7 +68,7 @@ def write_outputs(file: Path, outputs: np.ndarray) -> None:
 def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.ndarray]:
     """Read ``x`` and, if they are there, ``y``, ``x_test`` and ``y_test`` from an archive."""
     if not file.is_file():
-        raise ValueError(f"{option} {file}: expected an .npz archive, found no such file")
+        raise ValueError(f"{option} {file}: expected an .npz archive, found {_missing(file)}")
     if not zipfile.is_zipfile(file):
         raise ValueError(
             f"{option} {file}: expected an .npz archive, found something else; write it with "
@@ -92,12 +94,16 @@ def read_archive(file: Path, option: str, needed: str = "x") -> dict[str, np.nda
     return arrays
 
 
+def _missing(file: Path) -> str:
+    return "a folder" if file.is_dir() else "no such file"
+
+
 def _read(file: Path, option: str, expected: str) -> np.ndarray:
     def error(found: str, remedy: str) -> ValueError:
         return ValueError(f"{option} {file}: expected {expected}, found {found}; {remedy}")
 
     if not file.is_file():
-        raise error("no such file", _AGAIN)
+        raise error(_missing(file), _AGAIN)
     with file.open("rb") as f:
         start = f.read(len(_MAGIC))
     if start.startswith(b"PK"):
@@ -118,10 +124,14 @@ def _three_axes(x: np.ndarray, file: Path, option: str, expected: str) -> np.nda
     remedy = None
     if x.dtype.kind not in "biuf":
         found, remedy = f"values of type {x.dtype}", _CONVERT
+        if x.dtype.kind == "c":
+            remedy = "store real and imaginary parts as channels, or the magnitudes"
     elif x.ndim != 3:
         found = f"shape {x.shape}"
         remedy = "give it the missing axes, of length 1 where there is one sample or channel"
         remedy = remedy if x.ndim < 3 else "reshape it"
+    elif x.size == 0:
+        found, remedy = f"none, in shape {x.shape}", "give it at least one sample"
     if remedy is not None:
         raise ValueError(f"{option} {file}: expected {expected}, found {found}; {remedy}")
     return x

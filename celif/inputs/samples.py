@@ -10,12 +10,13 @@ import numpy as np
 from celif import console
 from celif.inputs.arrays import read_archive, read_labels, read_samples
 from celif.inputs.likeness import clipped, unlike
-from celif.inputs.user_tasks import load_task, require_task, user_object
+from celif.inputs.user_tasks import is_file_of_samples, load_task, require_task, user_object
 from export import FixedNetwork, QuantizedNetwork, Trace, read_netx, simulate
 from export.model.task_label import TaskLabel
 from export.model.trace import joined
 from training import Network, checkpoint
 from training.support.atomic import atomic_file
+from training.tasks.labels import class_labels
 
 if TYPE_CHECKING:
     from torch import nn
@@ -107,8 +108,9 @@ def load(
     count: int | None,
     labels: Path | None = None,
     fixed: FixedNetwork | None = None,
+    judged: bool = True,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read samples (batch, channel, time), and labels where they are known.
+    """Read samples (batch, channel, time), and labels where they are known and are classes.
 
     Parameters
     ----------
@@ -123,32 +125,66 @@ def load(
         File of classes, where the samples' file holds none.
     fixed
         The network that will see the samples; one made for another task is refused.
+    judged
+        Whether the labels are wanted; without, those beside the samples of ``file`` may be
+        anything.
     """
     if file is not None and (task is not None or data is not None):
         raise ValueError("samples: expected either --task or --data, or --input, got both")
     if file is not None:
-        return _as_they_are(file, labels, count)
-    if task is None and fixed is not None and fixed.task is not None:
-        task = fixed.task.name
+        x, y = _as_they_are(file, labels, fixed, judged)
+        if fixed is not None:
+            note_of_integers(fixed, x)
+        return x[:count], None if y is None else y[:count]
+    task = name_of_task(task, data, None if fixed is None else fixed.task)
     if task is None and data is None:
         raise ValueError("samples: expected --task, --data or --input, got none of them")
     found = load_task(task, data, labels)
     if fixed is not None:
         require_same_task(_opened(fixed), found)
-    return found.test.x.numpy()[:count], found.test.y.numpy()[:count]
+    x, y = found.test.x.numpy()[:count], None
+    if found.objective.of_classes:
+        y = found.test.y.numpy()[:count]
+    elif judged:
+        console.note(f"{found.name} has no class for each sample, so that there is no accuracy")
+    return x, y
+
+
+def name_of_task(task: str | None, data: Path | None, known: TaskLabel | None) -> str | None:
+    """Return the task that is asked for, or else the one that a model knows to be its own.
+
+    A file of samples has a name of its own.
+    """
+    if task is not None or known is None or is_file_of_samples(data):
+        return task
+    return known.name
 
 
 def _as_they_are(
-    file: Path, labels: Path | None, count: int | None
+    file: Path, labels: Path | None, fixed: FixedNetwork | None, judged: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
+    classes = None if fixed is None else fixed.all_layers[-1].neurons
     if file.suffix == ".npz":
         arrays = read_archive(file, "--input")
         x, y = arrays["x"], arrays.get("y")
     else:
         x, y = read_samples(file), None
     if labels is not None:
-        y = read_labels(labels, len(x))
-    return x[:count], None if y is None else y[:count]
+        return x, read_labels(labels, len(x), classes)
+    if y is None or not judged:
+        return x, None
+    return x, class_labels(f"--input {file} y", y, len(x), classes)
+
+
+def note_of_integers(fixed: FixedNetwork, x: np.ndarray) -> None:
+    """Say that integers are taken as graded spikes, where a network scales other numbers."""
+    unit = fixed.encoding.scale
+    if x.dtype.kind != "f" and unit != 1:
+        console.note(
+            f"{fixed.path or 'network'} takes {x.dtype} samples as graded spikes, as they are; to "
+            f"have them divided by its input unit, {unit:.4g}, convert them to floats: "
+            "x.astype(numpy.float32)"
+        )
 
 
 def warn_of_inputs(fixed: FixedNetwork, x: np.ndarray) -> None:

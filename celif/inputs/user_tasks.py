@@ -20,6 +20,7 @@ from export.model.network import Encoding
 from export.model.task_label import TaskLabel
 from training import tasks
 from training.tasks import Task
+from training.tasks.labels import conversion
 
 SUFFIXES = (".npz", ".npy")
 """Files of a user's own samples."""
@@ -105,11 +106,10 @@ def _objective(file: Path, arrays: dict[str, np.ndarray]) -> tasks.Objective:
     if y.dtype.kind != "f":
         return tasks.CLASS
     if np.array_equal(y, np.round(y)):
-        one_hot = "y.argmax(1)" if y.ndim == 2 else "y.astype(int)"
         raise ValueError(
             f"--data {file} y: expected whole numbers for classes, or real values to be predicted, "
-            f"found {y.dtype} numbers that are all whole; for classes write {one_hot}, for values "
-            "make a task in Python and pass --task module:function"
+            f"found {y.dtype} numbers that are all whole; for classes write {conversion(y)}, for "
+            "values make a task in Python and pass --task module:function"
         )
     return tasks.VALUE
 
@@ -152,8 +152,11 @@ def user_object(name: str, option: str) -> Callable[..., Any]:
 
 
 def require_name(model: str, known: TaskLabel | None, name: str) -> None:
-    """Refuse the name of another task than a model's, where either is one that celif knows."""
-    if known is None or known.name == name:
+    """Refuse the name of another task than a model's, where either is one that celif knows.
+
+    The name of a file does not decide: what it holds may be samples of any task.
+    """
+    if known is None or known.name == name or Path(name).suffix in SUFFIXES:
         return
     if tasks.is_known(name) or tasks.is_known(known.name):
         raise ValueError(

@@ -24,6 +24,7 @@ from hw_tests.backends import Backend
 from hw_tests.ladder import Result, climb
 from training import Network
 from training.support.summary import Summarised, Summary
+from training.tasks.labels import class_labels
 
 if TYPE_CHECKING:
     from lava_procs import Loihi
@@ -127,7 +128,7 @@ def verify(
         holds counts as a difference. None leaves out the comparison with it, and the gap.
     x, y
         Inputs (batch, channel, time) or, of images, (batch, channel, row, column, time), as the
-        float network takes them, and labels for accuracy.
+        float network takes them, and the class of each, for accuracy.
         The gap uses all of them, the rungs the first ``lava_samples``.
     targets
         Back ends to compare, of ``torch``, ``twin``, ``lava`` and ``loihi2``.
@@ -145,6 +146,9 @@ def verify(
     if values.ndim == 5:  # a file numbers the pixels of images as torch flattens them
         values = values.reshape(len(values), -1, values.shape[-1])
     graded = fixed.encode(values)
+    labels = None
+    if y is not None:
+        labels = class_labels("y", y, len(values), fixed.all_layers[-1].neurons)
     rungs = tuple(climb(fixed, graded[:lava_samples], targets, chip, refractory))
     if net is None:
         return Verification(rungs)
@@ -157,7 +161,6 @@ def verify(
     elif not isinstance(floats, Network):
         samples = as_images(fixed, floats, samples)
     source = examine(fixed, net, samples[:lava_samples], graded[:lava_samples])
-    labels = None if y is None else np.asarray(y)
     gap = measure_gap(fixed, net, samples, graded, labels)
     inputs = None if values.dtype.kind != "f" else input_alarm(values, fixed.encoding)
     return Verification(rungs, source, gap, alarms(gap, inputs))

@@ -108,6 +108,11 @@ class Encoding:
             )
         if len(x) == 0:
             raise ModelError(f"input: expected at least one sample, got shape {x.shape}")
+        if x.dtype.kind not in "biuf":
+            raise ModelError(
+                f"input: expected real numbers, got {x.dtype}; pass an array of numbers, of "
+                "complex ones their real and imaginary parts as channels or their magnitudes"
+            )
         low, high = self.range
         if np.issubdtype(x.dtype, np.integer) or x.dtype == bool:
             if x.min() < low or x.max() > high:

@@ -175,7 +175,10 @@ def test_samples_as_they_are_with_labels(folder: Path) -> None:
     [
         (("--data", "none.npz"), "--data none.npz: expected an .npz archive, found no such file"),
         (("--data", "x.npy"), "expected classes y for the samples x, found x; add y"),
-        (("--data", "x.npy", "--labels", "x.npy"), "expected 120 classes as integers, found"),
+        (
+            ("--data", "x.npy", "--labels", "x.npy"),
+            "--labels x.npy: expected a class as an integer for",
+        ),
         (("--labels", "y.npy"), "--labels: expected together with --data FILE.npz"),
         (("--task", "mine_module:none"), "expected a function none in mine_module, got none"),
         (("--task", "no_such:task"), "expected a module no_such, found none"),
@@ -197,8 +200,12 @@ def test_wrong_data_is_named(
 
 @pytest.mark.parametrize(
     ("y", "remedy"),
-    [(np.arange(8.0) % 3, r"y\.astype\(int\)"), (np.eye(4)[np.arange(8) % 4], r"y\.argmax\(1\)")],
-    ids=["floats", "one-hot"],
+    [
+        (np.arange(8.0) % 3, r"y\.astype\(int\)"),
+        (np.eye(4)[np.arange(8) % 4], r"y\.argmax\(1\)"),
+        (np.arange(8.0)[:, None] % 3, r"y\.reshape\(-1\)\.astype\(int\)"),
+    ],
+    ids=["floats", "one-hot", "column"],
 )
 def test_classes_written_as_floats_are_not_taken_for_values(
     y: np.ndarray, remedy: str, tmp_path: Path

@@ -64,11 +64,13 @@ def test_file_without_a_task_is_held_to_its_shape(
 
 def test_another_number_of_classes_is_refused(run_folder: Path) -> None:
     fixed = replace(read_netx(run_folder / "net.net"), task=None)
-    digits = tasks.load("digits")
+    digits, model = tasks.load("digits"), Model("net", None, fixed=fixed)
     with pytest.raises(ValueError, match=r"64 steps and 10 classes, got task digits .* and 11"):
-        require_same_task(Model("net", None, fixed=fixed), replace(digits, classes=11))
+        require_same_task(model, replace(digits, classes=11))
     # A part of a user's own data may lack the last classes.
-    require_same_task(Model("net", None, fixed=fixed), replace(digits, classes=9, name="mine.npz"))
+    part = tasks.Split(digits.test.x, digits.test.y.clamp(max=8))
+    fewer = tasks.Task("mine.npz", part, part, part, classes=9)
+    require_same_task(model, fewer)
 
 
 def test_samples_that_were_made_otherwise_are_refused(run_folder: Path) -> None:
@@ -83,12 +85,40 @@ def test_names_of_a_users_own_are_mentioned_but_do_not_decide(
     run_folder: Path, tmp_path: Path, end_of: Any
 ) -> None:
     path = renamed(run_folder, tmp_path / "net.net", TaskLabel("mine.npz"))
+    digits, new = tasks.load("digits").test, tmp_path / "new.npz"
+    np.savez(new, x=digits.x.numpy(), y=digits.y.numpy())
+    assert answer("evaluate", path, "--data", new)["task"] == str(new)
+    for command in ("evaluate", "simulate", "verify"):
+        for option in ("--data", "--task"):
+            targets = ("--target", "twin") if command == "verify" else ()
+            other = end_of(command, path, option, new, *targets)
+            assert other.code == 0
+            said = " ".join(other.error.split())
+            assert f"was made for task mine.npz, this is {new}" in said
+
+
+@pytest.mark.parametrize("command", ["evaluate", "simulate"])
+def test_an_error_names_the_file_that_was_given(
+    command: str, run_folder: Path, tmp_path: Path, end_of: Any
+) -> None:
+    path, turned = renamed(run_folder, tmp_path / "net.net", TaskLabel("mine.npz")), "turned.npz"
     digits = tasks.load("digits").test
-    np.savez(tmp_path / "new.npz", x=digits.x.numpy(), y=digits.y.numpy())
-    assert answer("evaluate", path, "--data", tmp_path / "new.npz")["task"] == "mine.npz"
-    other = end_of("simulate", path, "--task", tmp_path / "new.npz")
-    assert other.code == 0
-    assert "was made for task mine.npz" in " ".join(other.error.split())
+    np.savez(tmp_path / turned, x=digits.x.mT.numpy(), y=digits.y.numpy())
+    ending = end_of(command, path, "--data", tmp_path / turned)
+    assert ending.code == 2
+    said = " ".join(ending.error.split())
+    assert "expected task mine.npz, samples of 1 channel(s) × 64 steps and at most 10" in said
+    assert f"got task {tmp_path / turned} with 64 × 1" in said
+
+
+def test_a_known_networks_samples_may_come_from_any_file(
+    run_folder: Path, tmp_path: Path, end_of: Any
+) -> None:
+    digits, new = tasks.load("digits"), tmp_path / "new.npz"
+    arrays = {"x": digits.train.x, "y": digits.train.y, "x_test": digits.test.x}
+    np.savez(new, **arrays, y_test=digits.test.y)
+    ours = answer("simulate", run_folder / "net.net", "--data", new)
+    assert ours == answer("simulate", run_folder / "net.net")
 
 
 @pytest.mark.parametrize(

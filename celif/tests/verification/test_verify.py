@@ -82,7 +82,7 @@ def test_nothing_asked_for_is_not_equal(fixed: FixedNetwork, x: torch.Tensor) ->
 def test_gap_measures_registers_in_the_floats_units(
     fixed: FixedNetwork, net: Network, x: torch.Tensor
 ) -> None:
-    result = verify(fixed, net, x, np.zeros(12), targets=())
+    result = verify(fixed, net, x, np.zeros(12, int), targets=())
     assert result.gap is not None
     first, second = result.gap.layers
     # 8-bit weights of a layer without spikes before it: V is off by roundings of 2^-8, no more
@@ -129,3 +129,33 @@ def test_network_keeps_its_mode(fixed: FixedNetwork, net: Network, x: torch.Tens
 def test_network_of_another_shape_is_refused(fixed: FixedNetwork, x: torch.Tensor) -> None:
     with pytest.raises(ValueError, match=r"expected 10×1, 12×10, 3×12 .* got 9×1, 3×9 weights"):
         verify(fixed, Network(1, (9,), 3, STEPS), x, targets=())
+
+
+WRONG_LABELS = {
+    "column": (np.zeros((12, 1), int), r"y: .* shape \(12, 1\); write y\.reshape\(-1\)"),
+    "nan": (np.full(12, np.nan), r"y: .* found float64 of shape \(12,\)"),
+    "fewer": (np.zeros(4, int), r"y: expected a class as an integer for each of 12 samples"),
+    "beyond": (np.arange(12) % 4, r"y: expected classes 0\.\.2, got 0\.\.3"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_LABELS)
+def test_labels_that_are_no_classes_are_refused(
+    kind: str, fixed: FixedNetwork, net: Network, x: torch.Tensor
+) -> None:
+    labels, message = WRONG_LABELS[kind]
+    with pytest.raises(ValueError, match=message):
+        verify(fixed, net, x, labels, targets=())
+    with pytest.raises(ValueError, match=message):
+        verify(fixed, net, x, torch.from_numpy(labels), targets=())
+
+
+def test_labels_of_any_integer_type_give_accuracies(
+    fixed: FixedNetwork, net: Network, x: torch.Tensor
+) -> None:
+    with torch.no_grad():
+        labels = net(x).argmax(1).to(torch.uint8)
+    gap = verify(fixed, net, x, labels, targets=()).gap
+    assert gap is not None
+    assert gap.accuracy_float == 1
+    assert gap.accuracy_fixed == gap.prediction_agreement

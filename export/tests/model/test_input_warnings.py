@@ -41,3 +41,9 @@ def test_values_within_half_a_step_of_the_range_are_not_warned_about():
 def test_values_that_are_no_numbers_are_refused(value):
     with pytest.raises(ModelError, match="input: expected finite numbers, got NaN or infinity"):
         Encoding(1, 0.25, 2, signed=False).encode(x(0, value), 4)
+
+
+@pytest.mark.parametrize("kind", [complex, str, object])
+def test_values_that_are_not_real_are_refused(kind):
+    with pytest.raises(ModelError, match=r"input: expected real numbers, got .* magnitudes"):
+        Encoding(1, 0.25, 2, signed=False).encode(x(0, 0.5).astype(kind), 4)
