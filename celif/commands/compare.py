@@ -51,7 +51,8 @@ def compare(
     one, other = (inputs.open_model(path, network) for path in (first, second))
     if task is None and data is None and input is None:
         task = next((model.task.name for model in (one, other) if model.task is not None), None)
-    x, y = inputs.load(task, data, input, samples, labels)
+    classes = min((model.sizes[2] for model in (one, other) if model.sizes), default=None)
+    x, y = inputs.load(task, data, input, samples, labels, classes=classes)
     for model in (one, other):
         if input is not None and model.fixed is not None:
             inputs.note_of_integers(model.fixed, x)

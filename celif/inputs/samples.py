@@ -63,6 +63,17 @@ class Model(NamedTuple):
     net: nn.Module | None = None
     fixed: FixedNetwork | None = None
 
+    @property
+    def sizes(self) -> tuple[int, int, int] | None:
+        """Channels, steps and classes; None of a module that does not say what it takes."""
+        if self.fixed is not None:
+            last = self.fixed.all_layers[-1]
+            return self.fixed.encoding.channels, self.fixed.steps, last.neurons
+        net = self.net.net if isinstance(self.net, QuantizedNetwork) else self.net
+        if isinstance(net, Network):
+            return net.in_features, net.steps, net.config.classes
+        return None
+
 
 def open_model(path: Path, network: str | None = None) -> Model:
     """Read a checkpoint or a netx file, told apart by how the file begins."""
@@ -90,13 +101,9 @@ def require_same_task(model: Model, task: Task) -> None:
 
     Names of a user's own do not decide: a file may be moved, and a function renamed.
     """
-    net = model.net.net if isinstance(model.net, QuantizedNetwork) else model.net
-    if model.fixed is not None:
-        shape = model.fixed.encoding.channels, model.fixed.steps
-        require_task(model.path, shape, model.fixed.all_layers[-1].neurons, model.task, task)
-    elif isinstance(net, Network):
-        shape = net.in_features, net.steps
-        require_task(model.path, shape, net.config.classes, model.task, task)
+    if (sizes := model.sizes) is not None:
+        channels, steps, classes = sizes
+        require_task(model.path, (channels, steps), classes, model.task, task)
     if model.task is not None and model.task.name != task.name:
         console.note(f"{model.path} was made for task {model.task.name}, this is {task.name}")
 
@@ -109,6 +116,7 @@ def load(
     labels: Path | None = None,
     fixed: FixedNetwork | None = None,
     judged: bool = True,
+    classes: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Read samples (batch, channel, time), and labels where they are known and are classes.
 
@@ -128,11 +136,16 @@ def load(
     judged
         Whether the labels are wanted; without, those beside the samples of ``file`` may be
         anything.
+    classes
+        Number of classes that the labels beside the samples of ``file`` may name, if not that of
+        ``fixed``.
     """
     if file is not None and (task is not None or data is not None):
         raise ValueError("samples: expected either --task or --data, or --input, got both")
     if file is not None:
-        x, y = _as_they_are(file, labels, fixed, judged)
+        if fixed is not None:
+            classes = fixed.all_layers[-1].neurons
+        x, y = _as_they_are(file, labels, classes, judged)
         if fixed is not None:
             note_of_integers(fixed, x)
         return x[:count], None if y is None else y[:count]
@@ -161,9 +174,8 @@ def name_of_task(task: str | None, data: Path | None, known: TaskLabel | None) -
 
 
 def _as_they_are(
-    file: Path, labels: Path | None, fixed: FixedNetwork | None, judged: bool
+    file: Path, labels: Path | None, classes: int | None, judged: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    classes = None if fixed is None else fixed.all_layers[-1].neurons
     if file.suffix == ".npz":
         arrays = read_archive(file, "--input")
         x, y = arrays["x"], arrays.get("y")

@@ -58,6 +58,7 @@ def split(x: Array, y: Array, objective: Objective = CLASS, name: str = "samples
 
 def _numbers(name: str, values: Array) -> torch.Tensor:
     """Real numbers as a tensor; torch would drop imaginary parts with a warning alone."""
+    kind: torch.dtype | np.dtype[Any]
     if isinstance(values, torch.Tensor):
         kind, real = values.dtype, not values.is_complex()
     else:

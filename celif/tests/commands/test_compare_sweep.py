@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from celif.comparison import compare_models
+from celif.inputs.samples import open_model
 from celif.tests.run_command import answer, run_celif
+from training import tasks
 
 
 def test_compare_finds_nothing_between_a_file_and_itself(run_folder: Path, end_of: Any) -> None:
@@ -64,3 +68,19 @@ def test_sweep_refuses_a_picture_before_it_computes(run_folder: Path, end_of: An
     assert "expected a name that ends in .png or .svg" in ending.error
     wrong = end_of("sweep", run_folder / "run" / "last.safetensors", "--te-bits", "8;4")
     assert "--te-bits: expected numbers such as 8,4,2, got '8;4'" in wrong.error
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros((3, 1), int), r"y: .* shape \(3, 1\); write y\.reshape\(-1\)"),
+        (np.array([1, 2, 10]), r"y for .*net\.net: expected classes 0\.\.9, got 1\.\.10"),
+    ],
+    ids=["column", "beyond"],
+)
+def test_comparison_refuses_labels_that_are_no_classes(
+    labels: np.ndarray, message: str, run_folder: Path
+) -> None:
+    model, x = open_model(run_folder / "net.net"), tasks.load("digits").test.x[:3].numpy()
+    with pytest.raises(ValueError, match=message):
+        compare_models(model, model, x, labels)

@@ -59,4 +59,4 @@ def test_complex_samples_are_refused_with_a_remedy_that_keeps_them(
     refused = end_of("simulate", run_folder / "net.net", "--input", tmp_path / "x.npy")
     assert refused.code == 2
     said = " ".join(refused.error.split())
-    assert "found values of type complex128; store real and imaginary parts as channels" in said
+    assert "found values of type complex64; store real and imaginary parts as channels" in said
