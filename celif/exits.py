@@ -40,7 +40,10 @@ def explain(error: Exception) -> int:
         console.fail(f"the run failed: {error}")
         return FAILED_RUN
     if isinstance(error, (ValueError, OSError, ImportError)):
-        console.fail(" ".join(str(error).splitlines()) or type(error).__name__)
+        text = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename is None:
+            text = error.strerror  # a sentence of ours, which needs no number of the system's
+        console.fail(" ".join(text.splitlines()) or type(error).__name__)
         return BAD_INPUT
     traceback.print_exception(error)
     console.fail("the run failed because of a defect in celif; please report the lines above")

@@ -44,6 +44,7 @@ _OPTIONAL: dict[str, tuple[type, str]] = {
     "teacher": (dict, "options by name"),
     "recipe": (dict, "options by name"),
     "samples": (int, "a number"),
+    "data": (str, "a digest of the training data"),
     "history": (list, "a list of epochs"),
     "origin": (str, "a path"),
     "processes": (int, "a number"),

@@ -30,6 +30,7 @@ from training.trainer import distributed, presets
 from training.trainer.distributed import Group
 from training.trainer.presets import Preset
 from training.trainer.recipe import Recipe
+from training.trainer.run_folder import refuse_old_checkpoint
 
 OWN = Preset("", (64, 88, 88), Recipe(epochs=30, batch=64), {"dropout": 0.1})
 """Where training on a user's own data starts from."""
@@ -62,6 +63,14 @@ def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) 
     """Find what the options modify: the run to continue or to start from, else a preset."""
     if resume and (out / trainer.LAST).exists():
         return _of_run(out / trainer.LAST)
+    # A folder with a teacher's outputs is refused later, in words of its own.
+    if resume and name is None and origin is None and not (out / teachers.KEPT).is_file():
+        refuse_old_checkpoint(out / trainer.LAST)
+        raise ValueError(
+            f"--resume: expected a run in {out}, with its {trainer.LAST}, found none; name the "
+            "folder of the run with --out, or say what to train with --task, --preset, --start or "
+            "--data FILE"
+        )
     if origin is not None:
         return _of_run(origin)
     if name in ("seq-mnist", "ps-mnist"):

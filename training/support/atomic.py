@@ -119,6 +119,18 @@ def _explained(target: Path, existed: bool) -> Iterator[None]:
         ) from error
 
 
+def _begin(draft: Path, target: Path, folder: bool) -> None:
+    """Create an empty draft; /proc says of a new file that it is not there, and no more."""
+    try:
+        draft.mkdir() if folder else draft.touch(exist_ok=False)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"{target}: could not be written, because {target.parent} takes no new "
+            f"{'folders' if folder else 'files'}; {_PERMISSION}",
+        ) from error
+
+
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the path of a draft that replaces ``path`` on success and is removed on failure.
@@ -132,7 +144,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     draft = _draft_of(target)
     with _explained(target, former is not None):
         try:
-            draft.touch(exist_ok=False)
+            _begin(draft, target, folder=False)
             yield draft
             with draft.open("rb+") as written:
                 if former is not None:
@@ -154,7 +166,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     draft = _draft_of(target)
     with _explained(target, former is not None):
         try:
-            draft.mkdir()
+            _begin(draft, target, folder=True)
             yield draft
             for written in (*sorted(draft.rglob("*")), draft):
                 _sync(written)

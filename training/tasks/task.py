@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +17,10 @@ from training.tasks.objective import CLASS, Objective
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 WHOLE = slice(None)
+DIGEST_BYTES = 1 << 30
+"""Bytes of samples, and of targets, that are read to tell data from others."""
+_DIGEST_ROWS = 1024
+"""Samples that are read at once for it, so that a memory-mapped array is never copied whole."""
 
 
 @runtime_checkable
@@ -71,6 +77,20 @@ class Split:
     def chunks(self, size: int) -> Iterator[Batch]:
         """Return all samples in their order, ``size`` at a time."""
         return zip(self.x.split(size), self.y.split(size), strict=True)
+
+    def digest(self) -> str:
+        """Return 16 hexadecimal digits that tell these samples and targets from others.
+
+        Of more than :data:`DIGEST_BYTES`, evenly spaced samples are read: data that are larger than
+        memory would take minutes.
+        """
+        found = hashlib.blake2b(digest_size=8)
+        for tensor in (self.x, self.y):
+            found.update(f"{tuple(tensor.shape)} {tensor.dtype};".encode())
+            every = max(1, math.ceil(tensor.numel() * tensor.element_size() / DIGEST_BYTES))
+            for rows in tensor[::every].split(_DIGEST_ROWS):
+                found.update(rows.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return found.hexdigest()
 
 
 class Stream:

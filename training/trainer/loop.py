@@ -85,7 +85,7 @@ class Trainer(Generic[Net]):
     ) -> None:
         require_fit(net, task)
         openmp.warn_if_late()
-        self.origin, self._overwrite = origin, overwrite
+        self.origin, self._overwrite, self._data = origin, overwrite, resume.data_of(task)
         self.net, self.task, self.recipe, self.report = net, task, recipe, report
         self.save_minutes, self.save_steps, self.tensorboard = save_minutes, save_steps, tensorboard
         self.folder, self.group = RunFolder(out), Group()
@@ -148,7 +148,7 @@ class Trainer(Generic[Net]):
             "encoding": self.task.encoding,
             "teacher": None if self.task.teacher is None else asdict(self.task.teacher),
             "recipe": asdict(self.recipe),
-            "samples": len(self.task.train),
+            **self._data,
             "processes": self.group.size,
             "origin": self.origin,
         }

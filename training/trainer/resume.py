@@ -12,12 +12,22 @@ import torch
 
 from training import checkpoint
 from training.checkpoint import CheckpointError
+from training.tasks import Split, Task
 from training.trainer.distributed import SEED_STRIDE, Group
 from training.trainer.progress import Tally
 from training.trainer.recipe import Recipe
 from training.trainer.run_folder import BEST, LAST
 
 Content = dict[str, Any]
+
+
+def data_of(task: Task) -> Content:
+    """Return what tells a run's training data from others: how many samples, and a digest.
+
+    Only a :class:`Split` has a digest. Other sources make their samples as they are drawn.
+    """
+    data = {"data": task.train.digest()} if isinstance(task.train, Split) else {}
+    return {"samples": len(task.train), **data}
 
 
 def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> None:
@@ -39,8 +49,8 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
     # A run may be made longer: its schedule is then stretched over the new number of epochs.
     recipe["epochs"] = max(recipe["epochs"], ours["recipe"]["epochs"])
     theirs["recipe"] = recipe
-    for name in ("encoding", "samples"):
-        if content.get(name) is None:  # an earlier version did not say
+    for name in ("encoding", "samples", "data"):
+        if content.get(name) is None and name in ours:  # an earlier version did not say
             theirs[name] = ours[name]
     for name in ("network", "task", "encoding", "samples", "teacher", "recipe"):
         if theirs[name] != ours[name]:
@@ -49,6 +59,12 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
                 f"{_differing(theirs[name], ours[name])}, got "
                 f"{_differing(ours[name], theirs[name])}; use another folder for another run"
             )
+    if theirs.get("data") != ours.get("data"):
+        raise CheckpointError(
+            f"{path}: expected the training data that the run began with, digest {theirs['data']}, "
+            f"got others, digest {ours['data']}; pass the run's own data, or use another folder "
+            "for another run"
+        )
 
 
 def _recipe(path: Path, values: Any) -> Recipe:

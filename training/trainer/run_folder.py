@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,36 @@ Epoch = dict[str, Any]
 """Figures of a finished epoch by name."""
 
 
+def refuse_old_checkpoint(last: Path) -> None:
+    """Raise if the only checkpoint beside ``last`` is of a version that must be converted first."""
+    old = last.with_suffix(OLD_SUFFIX)
+    if old.exists() and not last.exists():
+        raise ValueError(
+            f"{last}: expected a checkpoint of this version, found {old.name} of an earlier one; "
+            f"convert it with: celif convert {old}"
+        )
+
+
+def _no_folder(path: Path, error: OSError) -> OSError:
+    """Give an error of the system a text that names the folder, what is there, and what to do."""
+    existing = next((each for each in (path, *path.absolute().parents) if each.exists()), path)
+    found = f"that {existing} takes none ({os.strerror(error.errno or 0)})"
+    if not existing.is_dir():
+        found = "a file" if existing == path else f"the file {existing} in its way"
+    return type(error)(
+        error.errno, f"{path}: expected a folder for the run, found {found}; choose another folder"
+    )
+
+
 class RunFolder:
     """Writes the files of a run into the folder ``path``, which it creates."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _no_folder(self.path, error) from None
 
     @property
     def last(self) -> Path:
@@ -47,12 +72,7 @@ class RunFolder:
 
     def refuse_old_checkpoint(self) -> None:
         """Raise if the folder's only checkpoint is of a version that must be converted first."""
-        old = self.last.with_suffix(OLD_SUFFIX)
-        if old.exists() and not self.last.exists():
-            raise ValueError(
-                f"{self.last}: expected a checkpoint of this version, found {old.name} of an "
-                f"earlier one; convert it with: celif convert {old}"
-            )
+        refuse_old_checkpoint(self.last)
 
     def begin(self, about: dict[str, Any], resumed: bool) -> None:
         """Write the config of a run and clear drafts; a resumed run keeps its original config."""

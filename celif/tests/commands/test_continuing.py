@@ -26,6 +26,29 @@ def test_run_is_made_longer_by_more_epochs(tmp_path: Path, end_of: Any) -> None:
     assert "expected the same recipe as the run began with, {'epochs': 3}" in shorter.error
 
 
+def test_resuming_nothing_is_refused_unless_it_is_said_what_to_train(
+    tmp_path: Path, end_of: Any
+) -> None:
+    out = tmp_path / "nothing"
+    for more in ((), SMALL, ("--data", tmp_path)):
+        ending = end_of("train", "--out", out, "--resume", *more)
+        assert ending.code == 2
+        assert f"--resume: expected a run in {out}, with its last.safetensors, f" in ending.error
+        assert not out.exists()
+    begun = end_of("train", "--out", out, "--resume", "--task", "digits", *SMALL, "--epochs", 1)
+    assert begun.code == 0
+    assert "no checkpoint to continue from, so this is a new run" in begun.error
+
+
+def test_resuming_a_run_of_an_earlier_version_says_how_to_convert_it(
+    tmp_path: Path, end_of: Any
+) -> None:
+    (tmp_path / "last.pt").touch()
+    ending = end_of("train", "--out", tmp_path, "--resume")
+    assert ending.code == 2
+    assert f"convert it with: celif convert {tmp_path / 'last.pt'}" in ending.error
+
+
 def test_interrupted_training_says_how_to_continue(
     tmp_path: Path, end_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

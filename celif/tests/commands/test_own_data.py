@@ -94,6 +94,16 @@ def test_run_on_a_file_is_found_again_without_options(folder: Path, end_of: Any)
     assert answer("evaluate", trained["best"], "--data", "elsewhere.npz")["samples"] == 12
 
 
+def test_run_is_not_resumed_on_another_file(folder: Path, end_of: Any) -> None:
+    answer("train", "--data", "mine.npz", *SMALL, "--out", "run")
+    x, y = samples()
+    np.savez("other.npz", x=1 - x, y=y)
+    ending = end_of("train", "--out", "run", "--resume", "--data", "other.npz", "--epochs", 5)
+    assert ending.code == 2
+    assert "expected the training data that the run began with, digest " in ending.error
+    assert answer("train", "--out", "run", "--resume", "--data", "mine.npz", "--epochs", 5)
+
+
 def test_run_made_in_python_is_usable(folder: Path, end_of: Any) -> None:
     task = tasks.from_arrays("bursts", *samples())
     recipe = trainer.Recipe(epochs=2, batch=32)

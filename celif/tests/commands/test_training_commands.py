@@ -95,7 +95,9 @@ def test_checkpoint_that_train_did_not_write_is_no_start(tmp_path: Path, end_of:
 
 
 def test_run_of_one_preset_is_not_resumed_as_another(tmp_path: Path, end_of: Any) -> None:
-    first = run_celif("train", "--out", tmp_path, *SMALL, "--batch", 400, "--resume")
+    first = run_celif(
+        *("train", "--preset", "digits", "--out", tmp_path, *SMALL, "--batch", 400, "--resume")
+    )
     assert "no checkpoint to continue from, so this is a new run" in first.stderr.replace("\n", " ")
     for preset in ("copy-100", "digits"):
         ending = end_of("train", "--out", tmp_path, "--resume", "--preset", preset)

@@ -244,3 +244,13 @@ def test_folder_that_fails_leaves_the_former_one(tmp_path):
 def test_folder_is_replaced_whole_where_the_system_cannot_swap(tmp_path, monkeypatch):
     monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
     test_folder_is_replaced_whole(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("writer", [atomic_file, atomic_folder])
+def test_folder_that_takes_nothing_new_is_named_instead_of_the_draft(writer):
+    expected = (
+        r"/proc/o\.npz: could not be written, because /proc takes no new (files|folders); write"
+    )
+    with pytest.raises(FileNotFoundError, match=expected), writer("/proc/o.npz"):
+        pass

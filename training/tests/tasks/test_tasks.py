@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from training import tasks
+from training.tasks import Split
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,22 @@ def test_mnist_is_not_downloaded_unasked(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"MNIST/raw/train-im.* downloaded unasked: add"):
         tasks.load("ps-mnist", tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_digest_of_a_split_depends_on_every_sample_and_target():
+    x, y = torch.arange(24.0).reshape(4, 2, 3), torch.arange(4)
+    known = Split(x, y).digest()
+    assert known == Split(x.clone(), y.clone()).digest()
+    assert known == Split(x.transpose(1, 2).contiguous().transpose(1, 2), y).digest()
+    others = [Split(x + (torch.arange(24).reshape(4, 2, 3) == i), y) for i in range(24)]
+    others += [Split(x, y + (torch.arange(4) == i)) for i in range(4)]
+    others += [Split(x.reshape(4, 3, 2), y), Split(x.double(), y), Split(x.flip(0), y)]
+    assert len({known, *(other.digest() for other in others)}) == len(others) + 1
+
+
+def test_digest_of_large_data_reads_evenly_spaced_samples(monkeypatch):
+    monkeypatch.setattr("training.tasks.task.DIGEST_BYTES", 100)
+    x, y = torch.arange(96.0).reshape(8, 2, 6), torch.arange(8)  # 384 bytes: every fourth sample
+    known = Split(x, y).digest()
+    moved = [Split(x + (torch.arange(8) == i)[:, None, None], y) for i in range(8)]
+    assert [i for i in range(8) if moved[i].digest() != known] == [0, 4]

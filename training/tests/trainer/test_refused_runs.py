@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from training import Network
-from training.tasks import Split, Task
+from training import Network, checkpoint
+from training.support import tensor_file
+from training.tasks import Split, Stream, Task
 from training.tests.kernels.bursts import (
     RECIPE,
     bursts,
@@ -62,6 +63,35 @@ def test_other_run_is_not_resumed(task, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             run.resume()
+
+
+def test_run_is_not_resumed_on_other_data(task, tmp_path):
+    train(task, tmp_path)
+    before = (tmp_path / LAST).read_bytes()
+    x, y = task.train.x, task.train.y
+    moved = x.clone()
+    moved[3, 0, 7] += 1e-3
+    for other in (Split(moved, y), Split(x, y.flip(0)), Split(x.flip(0), y)):
+        changed = replace(task, train=other)
+        run = Trainer(start(changed, (6, 5), RECIPE, dropout=0.2), changed, RECIPE, tmp_path)
+        with pytest.raises(ValueError, match=r"expected the training data .* digest .* got"):
+            run.resume()
+    assert (tmp_path / LAST).read_bytes() == before
+
+
+def test_run_of_a_version_without_the_digest_is_resumed(task, tmp_path):
+    train(task, tmp_path)
+    content = checkpoint.read(tmp_path / LAST)
+    assert content.pop("data") == task.train.digest()
+    tensor_file.write(tmp_path / LAST, content)
+    assert Trainer(start(task, (6, 5), RECIPE, dropout=0.2), task, RECIPE, tmp_path).resume()
+
+
+def test_run_on_samples_made_as_they_are_drawn_has_no_digest_and_is_resumed(task, tmp_path):
+    streamed = replace(task, train=Stream(lambda rng, n: (task.train.x[:n], task.train.y[:n]), 32))
+    run = train(streamed, tmp_path)
+    assert "data" not in run.about()
+    assert train(streamed, tmp_path).history == run.history
 
 
 def test_best_checkpoint_is_not_resumed(task, tmp_path):

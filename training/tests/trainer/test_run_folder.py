@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,24 @@ def test_resumed_run_keeps_its_first_words(tmp_path):
     assert json.loads((folder.path / "config.json").read_text())["task"] == "first"
     folder.begin({"task": "third"}, resumed=False)
     assert json.loads((folder.path / "config.json").read_text())["task"] == "third"
+
+
+def test_path_that_can_be_no_folder_is_refused_with_what_is_there(tmp_path):
+    (tmp_path / "data.npz").touch()
+    for path, found in (
+        (tmp_path / "data.npz", "found a file; choose"),
+        (tmp_path / "data.npz" / "run", f"found the file {tmp_path / 'data.npz'} in its way"),
+    ):
+        with pytest.raises(
+            OSError, match=re.escape(f"{path}: expected a folder for the run, {found}")
+        ):
+            RunFolder(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs Linux's /proc")
+def test_folder_that_takes_no_run_is_named():
+    with pytest.raises(OSError, match=r"/proc/runs: expected a folder .* that /proc takes none"):
+        RunFolder("/proc/runs")
 
 
 class Writer:
