@@ -27,6 +27,7 @@ from export.model.network import Encoding, FixedNetwork
 from export.model.task_label import TaskLabel
 from export.netx.write import te_array, write_layer, write_netx
 from export.qat.network import QuantizedNetwork
+from training.support.replaceable import HDF5, require_replaceable
 from training.support.summary import Summarised, Summary
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def to_netx(
         the mean of the last spikes at its end or none. What :func:`export.quantize` made has its
         formats already: it is exported unchanged, and the arguments below are ignored.
     path
-        Where to; an existing file is replaced only by a complete new one.
+        Where to; an existing HDF5 file is replaced, by a complete new one, and no other file.
     calibration
         Typical inputs (batch, channel, time) or, for convolutions, (batch, channel, row, column,
         time); a DataLoader or a Dataset of such samples will do, too. Needed by a ``Network``
@@ -73,6 +74,7 @@ def to_netx(
     ExportReport
         Formats, errors and bounds of every layer, memory.
     """
+    require_replaceable(path, HDF5)
     if isinstance(net, QuantizedNetwork):
         floats, fixed, choices = _quantized(net)
     else:

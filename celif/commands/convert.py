@@ -29,9 +29,12 @@ def convert(
     The old file is read without running anything in it: only the exact form that celif wrote is
     accepted. It is left as it is.
     """
-    from celif import console
+    from celif import console, outputs
     from training import old_checkpoint
+    from training.checkpoint import SUFFIX
 
+    output = checkpoint.with_suffix(SUFFIX) if output is None else output
+    outputs.require_output(output, outputs.CHECKPOINT, {"CHECKPOINT": checkpoint})
     written = old_checkpoint.convert(checkpoint, output)
     console.say(f"{checkpoint}: converted to {written}")
     answer({"checkpoint": str(checkpoint), "written": str(written)}, as_json)

@@ -26,7 +26,13 @@ def demo(
     It ends with an HTML page. The data, 8×8 handwritten digits, come with scikit-learn.
     """
     from celif import demo as stages
+    from celif import outputs
 
+    outputs.require_folder(out)
+    outputs.require_run_folder(out / "training", {})
+    for name, kind in (("digits.net", outputs.NETX), ("report.html", outputs.PAGE)):
+        if (out / name).exists():
+            outputs.require_output(out / name, kind, {}, "--out")
     result = stages.run(out, quick=quick, seed=seed)
     answer(result.to_dict(), as_json)
     console.say(f"Page: {result.page}   network: {result.network}")

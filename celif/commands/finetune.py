@@ -60,6 +60,7 @@ def finetune(
     The forward pass computes with the integers of the exported file. Their formats are chosen once,
     as celif export chooses them, and celif export keeps them.
     """
+    from celif import outputs
     from celif.commands.train_job import told_how_to_continue
     from celif.inputs.user_tasks import load_task
     from export import quantize
@@ -67,6 +68,10 @@ def finetune(
     from training.kernels import pool
     from training.trainer.recipe import Recipe
 
+    if not resume and (out / trainer.LAST).exists():
+        raise FileExistsError(f"{out}: holds a run already; add --resume or choose another --out")
+    files = {"CHECKPOINT": source, "--data": data, "--labels": labels}
+    outputs.require_run_folder(out, files)
     pool.keep_freed_memory()
     net = checkpoint.load(source)
     learnt = load_task(task or checkpoint.read(source).get("task"), data, labels)
@@ -81,8 +86,6 @@ def finetune(
         input_bits=input_bits,
         fraction_bits=fraction_bits,
     )
-    if not resume and (out / trainer.LAST).exists():
-        raise FileExistsError(f"{out}: holds a run already; add --resume or choose another --out")
     aware = quantize(net, calibration=learnt.train.x, **chosen)
     before = {
         "float": trainer.evaluate(net, learnt.validation),

@@ -57,6 +57,7 @@ def fit(
         return
     if net is None:
         raise ValueError("net: expected an exported netx file (or --calibration), got none")
+    from celif import outputs
     from celif.inputs import samples as inputs
     from celif.views.chip import fit_picture, fit_table
     from export import read_netx
@@ -66,6 +67,8 @@ def fit(
 
     if picture is not None:
         fit_picture.check_path(picture)
+        files: outputs.Inputs = {"NET": net, "--chip": chip, "--data": data, "--input": input}
+        outputs.require_output(picture, outputs.picture_kind(picture), files, "--picture")
     description = CHIP
     if chip != description.name:
         description = read_chip(Path(chip), description)

@@ -45,11 +45,14 @@ def golden(
     if check is not None:
         _compare(check, file, case, as_json)
         return
+    from celif import outputs
     from celif.inputs import samples as inputs
     from export import read_netx
     from hw_tests.golden import write_kit
     from hw_tests.golden.kit import random_input
 
+    assert output is not None  # without --check
+    outputs.require_folder(output, {"FILE": file, "--data": data, "--input": input}, "--output")
     fixed = read_netx(file)
     if task is None and data is None and input is None:
         x = random_input(fixed, samples or 1)

@@ -43,13 +43,19 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Verify a netx file and write an HTML page about it, with figures."""
+    from celif import outputs
     from celif.views import page as pages
     from export import read_netx
 
+    output = output or net.with_suffix(".html")
+    files = {"NET": net, "--against": against, "--input": input, "--data": data, "--labels": labels}
+    outputs.require_output(output, outputs.PAGE, files)
+    files["--output"] = output
+    outputs.require_output(output.with_suffix(".png"), outputs.PNG, files, "picture of the page")
     given = Given(task, data, input, labels, samples)
     climbed = climb(net, against, given, lava_samples, target, network=network)
     page = pages.write(
-        output or net.with_suffix(".html"),
+        output,
         climbed.result,
         read_netx(net),
         climbed.x,

@@ -56,12 +56,17 @@ def reproduce(
     repository's record is printed first, and only training runs that it lacks are trained. If it is
     complete, nothing is trained, except by --minutes, --only or --again.
     """
+    from celif import outputs
     from celif.experiments import catalogue
     from celif.experiments.machinery import record
     from celif.experiments.machinery import results_page as results
     from celif.experiments.machinery.experiment import Settings
 
     root = Path("runs", "reproduce")
+    if out is not None:
+        outputs.require_folder(out)
+    if page is not None:
+        outputs.require_output(page, results.KIND, {"--data": data}, "--page")
     if name is None and page is None:
         for experiment in catalogue.EXPERIMENTS.values():
             console.say(f"{experiment.name:<14} {experiment.title}")

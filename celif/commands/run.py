@@ -86,6 +86,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a netx file in Lava, on this CPU or on a Loihi 2."""
+    from celif import outputs
     from celif.inputs import samples as inputs
     from export import read_netx
     from lava_procs import Loihi
@@ -95,6 +96,10 @@ def run(
         raise ValueError(
             "--probe, --layers: expected together with --output, the file they are written to"
         )
+    files = {"NET": net, "--input": input, "--data": data, "--labels": labels}
+    outputs.require_output(output, outputs.TRACE, files)
+    files["--output"] = output
+    outputs.require_output(profile, outputs.PROFILE, files, "--profile")
     chip = chip_options(
         target == "loihi2",
         host=host,

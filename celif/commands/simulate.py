@@ -34,9 +34,12 @@ def simulate(
 
     It computes the same integers as Lava, some thousand times faster.
     """
+    from celif import outputs
     from celif.inputs import samples as inputs
     from export import read_netx
 
+    files = {"NET": net, "--input": input, "--data": data, "--labels": labels}
+    outputs.require_output(output, outputs.TRACE, files)
     fixed = read_netx(net)
     x, y = inputs.load(task, data, input, samples, labels, fixed)
     trace = inputs.run_twin(fixed, x, trace=output is not None)

@@ -50,13 +50,17 @@ def sweep(
     Every combination is exported without fine-tuning and runs the test samples in the integer
     simulator. Where accuracy falls, celif finetune usually brings it back.
     """
-    from celif import sweeping
+    from celif import outputs, sweeping
     from celif.inputs import user_tasks as own_data
     from celif.inputs.samples import read_checkpoint
     from celif.views.sweep_view import check_picture, draw, show_sweep
 
     if picture is not None:
         check_picture(picture)
+        kind = outputs.picture_kind(picture)
+        files = {"CHECKPOINT": source, "--data": data, "--labels": labels}
+        files["--calibration"] = calibration
+        outputs.require_output(picture, kind, files, "--picture")
     net, about = read_checkpoint(source, network)
     learnt = own_data.load_task(task or about.get("task"), data, labels)
     x = learnt.train.x if calibration is None else own_data.read_calibration(calibration)

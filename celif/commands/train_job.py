@@ -18,7 +18,7 @@ import torch
 import typer
 from torch.multiprocessing import ProcessExitedException
 
-from celif import console, exits
+from celif import console, exits, outputs
 from celif.commands.options import answer
 from celif.inputs import teachers
 from celif.inputs.user_tasks import SUFFIXES, load_task
@@ -140,6 +140,9 @@ def start(job: TrainJob, devices: int, kind: str) -> None:
         raise FileExistsError(
             f"{job.out}: holds a run already; add --resume or choose another --out"
         )
+    if not (job.out / trainer.LAST).exists():
+        files = {"--start": job.origin, "--data": job.data, "--labels": job.labels}
+        outputs.require_run_folder(job.out, {**files, "--teacher": job.teacher})
     if distributed.under_torchrun():
         if devices > 1:
             raise ValueError(f"--devices: expected 1 under torchrun, got {devices}")

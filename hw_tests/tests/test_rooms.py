@@ -89,7 +89,7 @@ ORDER = {
         "ladder",
     ),
     "celif": (
-        "siblings console",
+        "siblings console outputs",
         "exits inputs interchange",
         "verification",
         "comparison sweeping plots",

@@ -77,7 +77,7 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _checked_target(
+def checked_target(
     path: str | os.PathLike[str], folder: bool
 ) -> tuple[Path, os.stat_result | None]:
     """Follow links; refuse what is neither new nor a regular file, or a folder if that is meant."""
@@ -139,7 +139,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     symbolic link, the file that it leads to is replaced. Folders, devices, FIFOs and sockets are
     refused.
     """
-    target, former = _checked_target(path, folder=False)
+    target, former = checked_target(path, folder=False)
     clear_drafts(target)
     draft = _draft_of(target)
     with _explained(target, former is not None):
@@ -161,7 +161,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield an empty draft folder that replaces the folder ``path`` as a whole on success."""
-    target, former = _checked_target(path, folder=True)
+    target, former = checked_target(path, folder=True)
     clear_drafts(target)
     draft = _draft_of(target)
     with _explained(target, former is not None):

@@ -20,7 +20,10 @@ from celif.experiments import catalogue
 from celif.experiments.machinery import items, results_summary, results_text
 from celif.experiments.machinery.record import PNG, RESULT, duration, number, with_unit
 from training.support.atomic import atomic_file
+from training.support.replaceable import beginning
 
+KIND = beginning("a page of all results", results_text.INTRODUCTION.splitlines()[0].encode())
+"""What an existing page must be to be replaced."""
 SHOWN = 7
 """Numbers of a quick size that the appendix shows."""
 _OF_LENGTH = re.compile(r"(?P<what>.+), T = (?P<length>\d+): (?P<number>.+)")
