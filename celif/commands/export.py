@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from celif.commands.format_options import (
-    DEFAULTS,
     FractionBits,
     InputBits,
     PerChannel,
@@ -18,6 +17,7 @@ from celif.commands.format_options import (
     TeHold,
     WeightBits,
     formats,
+    options_given,
 )
 from celif.commands.options import Calibration, Data, Json, Labels, Network, TaskOption, answer
 
@@ -29,6 +29,7 @@ EXAMPLES = (
 
 
 def export(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(
@@ -57,12 +58,20 @@ def export(
     The training samples of its task, or those of --calibration, calibrate the integer formats.
     A checkpoint of celif finetune already has its formats and is exported in them.
     """
+    from celif import outputs
     from celif.inputs import user_tasks as own_data
     from celif.inputs.samples import Model, read_checkpoint, require_same_task, task_of
     from celif.views.export_table import show_export
     from export import QuantizedNetwork, to_netx
     from export.model.task_label import TaskLabel
 
+    files = {
+        "CHECKPOINT": source,
+        "--data": data,
+        "--labels": labels,
+        "--calibration": calibration,
+    }
+    outputs.require_output(output, outputs.NETX, files)
     chosen = formats(
         weight_bits=weight_bits,
         te_bits=te_bits,
@@ -78,10 +87,10 @@ def export(
     if task is not None:
         own_data.require_name(str(source), task_of(about), task)
     if isinstance(net, QuantizedNetwork):
-        if chosen != formats(**DEFAULTS):
+        if given := options_given(context):
             raise ValueError(
                 f"{source}: expected no format options, because celif finetune has fixed the "
-                "formats, got some; leave them out"
+                f"formats, got {', '.join(given)}; leave them out"
             )
         report = to_netx(net, output, task=label)
     elif calibration is not None:

@@ -37,17 +37,21 @@ FractionBits = Annotated[
     typer.Option(help=f"Force the fractional bits of V and Θ, 0..16, {_EACH}; may overflow."),
 ]
 
-DEFAULTS: dict[str, Any] = {
-    "weight_bits": "8",
-    "te_bits": "8",
-    "per_channel": False,
-    "rule": "best",
-    "te_encoding": None,
-    "te_hold": 1,
-    "input_bits": 8,
-    "fraction_bits": None,
-}
-"""The default values of the options above."""
+_NAMES = (
+    *("weight_bits", "te_bits", "per_channel", "rule", "te_encoding", "te_hold", "input_bits"),
+    "fraction_bits",
+)
+"""The options above."""
+
+
+def options_given(context: typer.Context) -> list[str]:
+    """Return those of the options above that the user gave, also where they are the defaults."""
+    sources = {name: context.get_parameter_source(name) for name in _NAMES}
+    return [
+        "--" + name.replace("_", "-")
+        for name, source in sources.items()
+        if source is not None and source.name != "DEFAULT"
+    ]
 
 
 def formats(**given: Any) -> dict[str, Any]:

@@ -124,6 +124,10 @@ def test_finetune_trains_on_and_its_export_is_what_it_computes(
     )
     assert refused.code == 2
     assert "expected no format options, because celif finetune has fixed" in refused.error
+    for options_of_export in (("--weight-bits", 8), ("--rule", "best"), ("--input-bits", 8)):
+        ending = end_of("export", run / "last.safetensors", "-o", net, *options_of_export)
+        assert ending.code == 2  # also where it is the default
+        assert f"the formats, got {options_of_export[0]}; leave them out" in ending.error
     again = end_of("finetune", source, "--out", run)
     assert again.code == 2
     assert "holds a run already; add --resume" in again.error
