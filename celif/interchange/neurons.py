@@ -28,6 +28,16 @@ from training import CELIF
 DISCRETISATIONS = ("euler", "exact")
 
 
+def require_dt(dt: object) -> None:
+    """Raise ValueError unless ``dt`` is the length of a time step."""
+    number = isinstance(dt, (int, float, np.integer, np.floating)) and not isinstance(dt, bool)
+    if not number or not 0 < float(dt) < np.inf:  # type: ignore[arg-type]
+        raise ValueError(
+            f"dt: expected a finite number above 0, the length of a time step, got {dt!r}; take "
+            "the unit of the graph's time constants"
+        )
+
+
 @dataclass(frozen=True)
 class Time:
     """How differential equations become steps."""
@@ -36,15 +46,25 @@ class Time:
     steps: int
     discretisation: str
 
+    def __post_init__(self) -> None:
+        require_dt(self.dt)
+        whole = isinstance(self.steps, (int, np.integer)) and not isinstance(self.steps, bool)
+        if not whole or self.steps < 1:
+            raise ValueError(
+                "steps: expected a whole number of at least 1, the longest sequence that the "
+                f"module takes, got {self.steps!r}"
+            )
+
     def decays(self, name: str, field: str, tau: np.ndarray) -> np.ndarray:
         """What is left of a state after a step, for each time constant."""
         values = np.asarray(tau, np.float64)
         if self.discretisation == "euler":
-            found = 1 - self.dt / values
+            found, expected = 1 - self.dt / values, f"{field} of at least dt = {self.dt:g}"
         else:
-            found = np.exp(-self.dt / values)
-        if not ((found >= 0) & (found < 1)).all():
-            raise NirError(name, f"{field} of at least dt = {self.dt:g}", f"{values.min():g}")
+            found, expected = np.exp(-self.dt / values), f"{field} above 0"
+        wrong = ~((found >= 0) & (found < 1))
+        if wrong.any():
+            raise NirError(name, expected, f"{np.extract(wrong, values)[0]:g}")
         return found
 
     def decay(self, name: str, field: str, tau: np.ndarray) -> float:

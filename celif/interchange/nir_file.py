@@ -27,6 +27,8 @@ _DAMAGE = (
 def read_nir(source: str | os.PathLike[str]) -> Any:
     """Return the graph of a file; ValueError if it is not NIR, or not one to be read."""
     path = Path(source)
+    if path.is_dir():
+        raise ValueError(f"{path}: expected a NIR file, found a folder; name a file in it")
     if not path.is_file():
         raise ValueError(f"{path}: expected a NIR file, found none")
     try:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from celif import outputs
+from celif.interchange.neurons import require_dt
 from celif.interchange.nodes import NirError, nir_package
 from export import FixedNetwork, read_netx
 from export.convert.round import scales
@@ -45,6 +48,9 @@ def to_nir(
         Length of a time step, in the unit that time constants are to have.
     """
     nir = nir_package()
+    require_dt(dt)
+    if path is not None:
+        outputs.require_output(Path(path), outputs.NIR, {}, "to_nir")
     fixed = net if isinstance(net, FixedNetwork) else read_netx(net)
     shape = np.array([fixed.encoding.channels])
     nodes: dict[str, Any] = {"input": nir.Input({"input": shape})}

@@ -13,7 +13,8 @@ nir = pytest.importorskip("nir", reason="needs the package nir")
 from celif import from_nir, to_nir
 from celif.interchange.nodes import NirError
 from celif.tests.interchange.graphs import DT, STEPS, by_hand, graph, lif, require_climb
-from export import read_netx, simulate, to_netx
+from export import read_netx, simulate, to_netx, write_netx
+from hw_tests.networks.random_nets import random_network
 from training import Network
 
 
@@ -136,3 +137,52 @@ REFUSED = {
 def test_what_cannot_be_read_is_named(rng, node, message):
     with pytest.raises(NirError, match=message):
         from_nir(graph(nir.Linear(weight=rng.normal(0, 1, (4, 5))), node()), DT, STEPS)
+
+
+NO_STEP = [0, -1, float("nan"), float("inf"), True, "0.001", None]
+
+
+@pytest.mark.parametrize("dt", NO_STEP, ids=str)
+def test_dt_that_is_no_length_of_a_step_is_refused(dt, rng, x, tmp_path: Path):
+    made = graph(nir.Linear(weight=rng.normal(0, 1, (4, 5))), lif(4))
+    fixed = random_network(rng, (4, 3), STEPS)
+    for call in (
+        lambda: from_nir(made, dt, STEPS),
+        lambda: from_nir(made, dt, STEPS, discretisation="exact"),
+        lambda: to_nir(fixed, tmp_path / "net.nir", dt=dt),
+    ):
+        with pytest.raises(ValueError, match=r"^dt: expected a finite number above 0, .* got "):
+            call()
+    assert not (tmp_path / "net.nir").exists()
+
+
+@pytest.mark.parametrize("steps", [0, -5, 3.5, float("nan"), True, "10"], ids=str)
+def test_steps_that_are_no_number_of_steps_are_refused_at_the_call(steps, rng):
+    made = graph(nir.Linear(weight=rng.normal(0, 1, (4, 5))), lif(4))
+    with pytest.raises(ValueError, match=r"^steps: expected a whole number of at least 1, .* got "):
+        from_nir(made, DT, steps)
+
+
+def test_time_constant_is_refused_in_the_words_of_its_discretisation(rng):
+    taus = np.array([2e-3, -1e-3, 2e-3, 2e-3])
+    made = graph(nir.Linear(weight=rng.normal(0, 1, (4, 5))), lif(4, tau=taus))
+    with pytest.raises(NirError, match=r"expected tau of at least dt = 0\.001, got -0\.001"):
+        from_nir(made, DT, STEPS)
+    with pytest.raises(NirError, match=r"expected tau above 0, got -0\.001"):
+        from_nir(made, DT, STEPS, discretisation="exact")
+
+
+def test_folder_is_not_taken_for_a_graph(tmp_path: Path):
+    with pytest.raises(ValueError, match="expected a NIR file, found a folder; name a file in it"):
+        from_nir(tmp_path, DT, STEPS)
+
+
+def test_graph_is_not_written_over_the_network_it_is_of(rng, tmp_path: Path):
+    path = tmp_path / "net.net"
+    write_netx(random_network(rng, (4, 3), STEPS), path)
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError, match="or a NIR file to replace, found a file of another"):
+        to_nir(path, path, dt=DT)
+    assert path.read_bytes() == before
+    for _ in range(2):
+        to_nir(path, tmp_path / "net.nir", dt=DT)
