@@ -42,7 +42,7 @@ def explain(error: Exception) -> int:
     if isinstance(error, (ValueError, OSError, ImportError)):
         text = str(error)
         if isinstance(error, OSError) and error.strerror and error.filename is None:
-            text = error.strerror  # a sentence of ours, which needs no number of the system's
+            text = error.strerror  # our own sentence, which needs no number of the system
         console.fail(" ".join(text.splitlines()) or type(error).__name__)
         return BAD_INPUT
     traceback.print_exception(error)

@@ -192,7 +192,8 @@ def climb(
     x
         Samples (batch, channel, time); floats are encoded as the file says, once for all rungs.
     targets
-        What to put under test, of ``torch``, ``twin``, ``lava`` and ``loihi2``.
+        What to put under test, of ``torch``, ``twin``, ``lava`` and ``loihi2``, or their names in a
+        string, such as ``"twin,lava"``.
     chip
         The Loihi 2 of target ``loihi2``; by default the one that the environment names. A
         recorded chip (:func:`hw_tests.recorded.recorded_loihi2`) can stand in its place.
@@ -200,6 +201,8 @@ def climb(
         Whether V of stock LIF neurons is compared as a chip shows it, with the refractory count
         after a spike (:func:`hw_tests.recorded.shown_by_chip`).
     """
+    if isinstance(targets, str):  # as on the command line; as a collection it would be its letters
+        targets = [name.strip() for name in targets.split(",") if name.strip()]
     unknown = set(targets) - set(TARGETS)
     if unknown:
         raise ValueError(f"target: expected some of {', '.join(TARGETS)}, got {sorted(unknown)}")

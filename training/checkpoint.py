@@ -64,6 +64,11 @@ def save(path: str | os.PathLike[str], net: nn.Module, **extra: Any) -> None:
     module with a ``config`` of plain values from which :data:`BUILDERS` can build it again can be
     loaded; for any other module only the weights are kept.
     """
+    if not isinstance(net, nn.Module) or not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            "save: expected the path of a checkpoint and then a module, got "
+            f"{type(path).__name__} and {type(net).__name__}; call save(path, net)"
+        )
     content = {
         "celif": VERSION,
         "kind": type(net).__name__,
@@ -82,6 +87,10 @@ def plain_config(net: nn.Module) -> dict[str, Any] | None:
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the content of a checkpoint, with the fields that every checkpoint has checked."""
+    if Path(path).is_dir():
+        inside = max((str(file) for file in Path(path).glob(f"*{SUFFIX}")), default=None)
+        remedy = "name a file in it" if inside is None else f"name a file in it, such as {inside}"
+        raise CheckpointError(f"{path}: expected a checkpoint, found a folder; {remedy}")
     if _is_old(Path(path)):
         raise CheckpointError(
             f"{path}: expected a checkpoint of version {VERSION}, found a file of torch, perhaps a "

@@ -76,7 +76,7 @@ def climb(
     if given.file is None and fixed.task is None:
         task = inputs.name_of_task(task, given.data, inputs.task_of(about))
     x, y = inputs.load(task, given.data, given.file, given.samples, given.labels, fixed)
-    targets = [n.strip() for n in (target or DEFAULT_TARGETS).split(",") if n.strip()]
+    targets = target or DEFAULT_TARGETS
     console.notice(f"Comparing {min(lava_samples, len(x))} samples; in Lava this takes a while.")
     result = verify(fixed, source, x, y, targets=targets, lava_samples=lava_samples, chip=chip)
     show_verification(result)

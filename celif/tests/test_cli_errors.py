@@ -34,10 +34,14 @@ MODEL = str(Path(__file__).parents[2] / "models" / "seq-mnist-88.net")
         (("train", "--task", "seq-mnist"), "expected --data DIR"),
         (("evaluate", MODEL, "--data", "no.npz"), "no.npz"),
         (("sweep", MODEL), "expected a checkpoint, found a netx (HDF5) file"),
+        (
+            ("verify", MODEL, "--against", "."),
+            ".: expected a checkpoint, found a folder; name a file in it",
+        ),
     ],
     ids=[
         *("no-file", "no-samples", "no-checkpoint", "no-task", "no-widths", "no-data"),
-        *("no-archive", "netx-for-checkpoint"),
+        *("no-archive", "netx-for-checkpoint", "folder-for-checkpoint"),
     ],
 )
 def test_bad_input_ends_in_one_line_and_code_2(

@@ -131,7 +131,8 @@ def verify(
         float network takes them, and the class of each, for accuracy.
         The gap uses all of them, the rungs the first ``lava_samples``.
     targets
-        Back ends to compare, of ``torch``, ``twin``, ``lava`` and ``loihi2``.
+        Back ends to compare, of ``torch``, ``twin``, ``lava`` and ``loihi2``, or their names in a
+        string, such as ``"twin,lava"``.
     lava_samples
         How many samples climb the ladder.
     chip

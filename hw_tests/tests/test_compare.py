@@ -115,3 +115,12 @@ def test_compare_misses_no_variable_of_a_celif_layer(trace: Trace) -> None:
 def test_climb_refuses_an_unknown_target(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=r"torch, twin, lava, loihi2, got \['tpu'\]"):
         climb(random_network(rng, (5,), 12), rng.integers(0, 16, (1, 2, 12)), ("tpu",))
+
+
+def test_targets_may_be_a_string_as_on_the_command_line(rng: np.random.Generator) -> None:
+    net, x = random_network(rng, (5,), 12), rng.integers(0, 16, (1, 2, 12))
+    for text, names in (("twin", ("twin",)), ("torch, twin", ("torch", "twin"))):
+        assert climb(net, x, text) == climb(net, x, names)
+    assert any(result.verdict == "equal" for result in climb(net, x, "twin"))
+    with pytest.raises(ValueError, match=r"torch, twin, lava, loihi2, got \['tpu'\]"):
+        climb(net, x, "tpu")

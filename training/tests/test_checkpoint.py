@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -222,3 +223,19 @@ def test_network_with_nan_is_not_loaded(net, path):
     checkpoint.save(path, net)
     with pytest.raises(CheckpointError, match=r"weights te: expected finite numbers.* diverged"):
         checkpoint.load(path)
+
+
+def test_arguments_in_the_wrong_order_are_named(net, path):
+    for arguments in ((net, path), (path, "net"), (None, net)):
+        with pytest.raises(TypeError, match=r"save: expected the path .* call save\(path, net\)"):
+            checkpoint.save(*arguments)
+
+
+def test_folder_is_refused_with_the_name_of_a_file_in_it(net, tmp_path):
+    with pytest.raises(CheckpointError, match=r"found a folder; name a file in it$"):
+        checkpoint.read(tmp_path)
+    for name in ("best", "last"):
+        checkpoint.save(tmp_path / f"{name}.safetensors", net)
+    expected = f"found a folder; name a file in it, such as {tmp_path / 'last.safetensors'}"
+    with pytest.raises(CheckpointError, match=re.escape(expected)):
+        checkpoint.read(tmp_path)

@@ -30,7 +30,7 @@ Epoch = dict[str, Any]
 
 
 def refuse_old_checkpoint(last: Path) -> None:
-    """Raise if the only checkpoint beside ``last`` is of a version that must be converted first."""
+    """Raise if ``last`` is missing and one of a version to be converted is in its place."""
     old = last.with_suffix(OLD_SUFFIX)
     if old.exists() and not last.exists():
         raise ValueError(
