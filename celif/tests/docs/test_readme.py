@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import celif
-from celif import exits
+from celif import cli, exits
 
 ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"
@@ -44,3 +44,13 @@ def test_pages_name_only_what_import_celif_offers() -> None:
     }
     assert ("README.md", "plots") in named
     assert {(page, name) for page, name in named if name not in celif.__all__} == set()
+
+
+@pytest.mark.parametrize("option", ["network", "calibration"])
+def test_readme_names_the_commands_that_take_an_option_of_ones_own(option: str) -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    (named,) = re.findall(rf"`--{option} [^`]*`(?: then works)? in (`[^.;]*`)[.;]", text)
+    having = {
+        name for name in cli.COMMANDS if option in {p.name for p in cli.load(name).params}
+    } - {"fit"}  # whose --calibration compares the model of a chip
+    assert set(re.findall(r"`(\w+)`", named)) == having
