@@ -37,7 +37,7 @@ COMMANDS = {
     "card": "Measure a model and print its model card in Markdown.",
     "convert": "Convert a checkpoint of an earlier version to safetensors.",
     "reproduce": "Run an experiment of the paper and compare the numbers.",
-    "doctor": "Check this machine: what works, and how to mend what does not.",
+    "doctor": "Check this machine: what works, and how to fix the rest.",
 }
 """Every command and its summary, in the order in which ``celif --help`` lists them."""
 

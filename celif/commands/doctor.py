@@ -1,4 +1,4 @@
-"""``celif doctor``: what is installed, what works, and how to mend the rest."""
+"""``celif doctor``: what is installed, what works, and how to fix the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def doctor(
     hybrid: Hybrid = False,
     as_json: Json = False,
 ) -> None:
-    """Check this machine: what works, and how to mend what does not."""
+    """Check this machine: what works, and how to fix the rest."""
     from celif.doctor import MISSING, Check, examine
 
     asked = target == "loihi2"

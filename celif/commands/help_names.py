@@ -13,5 +13,5 @@ PRESETS = (
 )
 TEMPORAL_ENCODINGS = ("table", "cosine")
 SCHEDULES = ("cosine", "step", "constant")
-TE_UPDATES = ("entries", "rows")
+TE_UPDATES = ("entries", "rows", "sums")
 AUGMENTATIONS = ("none", "nudge", "shift", "affine")

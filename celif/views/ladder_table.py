@@ -82,7 +82,8 @@ def show_verdict(result: Verification) -> None:
     elif not result.equal:
         line = "[yellow]incomplete[/]: nothing differs, but a rung that was asked for did not run"
     elif result.alarms:
-        line = f"[yellow]passed[/], with {len(result.alarms)} alarm(s)"
+        count = len(result.alarms)
+        line = f"[yellow]passed[/], with {count} alarm{'s' if count > 1 else ''}"
     else:
         line = "[green]passed[/]"
     results.print(f"verdict: {line}")

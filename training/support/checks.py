@@ -50,7 +50,8 @@ def sequence(
         )
     if channels is not None and x.shape[1] != channels:
         raise ValueError(
-            f"{name}: expected {channels} channel(s) on axis 1, got {x.shape[1]} "
+            f"{name}: expected {channels} channel{'s' if channels > 1 else ''} on axis 1, got "
+            f"{x.shape[1]} "
             f"(shape {tuple(x.shape)}); time is the last axis, transpose if it is not"
         )
     if len(x) == 0:

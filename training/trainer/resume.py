@@ -168,8 +168,8 @@ def restore_random(
     states = content["random"]
     if len(states) != group.size:
         warnings.warn(
-            f"{path}: the run began with {len(states)} process(es) and continues with "
-            f"{group.size}: equivalent, but not bit for bit identical",
+            f"{path}: the run began with {len(states)} process{'es' if len(states) > 1 else ''} "
+            f"and continues with {group.size}: equivalent, but not bit for bit identical",
             stacklevel=5,
         )
     if group.rank >= len(states):

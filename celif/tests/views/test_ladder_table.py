@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from celif.verification.alarms import Alarm
 from celif.verification.gap import Gap, LayerGap
-from celif.views.ladder_table import short, show_gap
+from celif.verification.verify import Verification
+from celif.views.ladder_table import short, show_gap, show_verdict
+from hw_tests.ladder import Result
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,13 @@ def test_gap_of_extreme_numbers_keeps_one_line_a_layer(
         "10", "100.00%", "8e-04", "0.0012", "8e-04", "1e+05", "100.0%", "100.0%", "99999", "99999",
         "999999",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1 alarm"), (2, "2 alarms")])
+def test_alarms_are_counted_in_words(
+    count: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rung = Result(2, "oracle ↔ integer twin", "equal")
+    alarm = Alarm("predictions", None, "most differ")
+    show_verdict(Verification((rung,), alarms=(alarm,) * count))
+    assert capsys.readouterr().out == f"verdict: passed, with {text}\n"

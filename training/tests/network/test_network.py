@@ -159,7 +159,7 @@ def test_bad_network_is_refused(change, message):
 BAD_INPUTS = {
     "no-sample": ((0, 2, 20), r"Network input: expected at least one sample, got shape \(0, 2, 20"),
     "no-channel-axis": ((6, 20), r"Network input: expected \(batch, 2, time\), got .*; add the"),
-    "channels": ((6, 3, 20), r"Network input: expected 2 channel\(s\) .* got 3 .*transpose"),
+    "channels": ((6, 3, 20), r"Network input: expected 2 channels .* got 3 .*transpose"),
     "too-long": ((6, 2, 21), r"Network input: expected 1..20 time steps.* got 21; .*steps=21"),
 }
 
