@@ -86,13 +86,14 @@ def test_samples_may_be_given(folder: Path, tmp_path: Path) -> None:
     [
         (("net.net",), "either --output or --check"),
         (("net.net", "-o", "a", "--check", "kit"), "either --output or --check"),
-        (("net.net", "-o", "."), "something else than a kit"),
+        (("net.net", "-o", "kit/cases"), "something else than a kit"),
+        (("net.net", "-o", "."), "without the command's own input, got that of FILE, net.net"),
         (("net.net", "-o", "no/such/folder"), "create it"),
         (("net.net", "--check", "kit"), "expected an .npz archive"),
         (("none.npz", "--check", "kit"), "none.npz"),
         (("net.net", "--check", "."), "expected a kit"),
     ],
-    ids=["neither", "both", "occupied", "nowhere", "netx", "none", "no-kit"],
+    ids=["neither", "both", "occupied", "input", "nowhere", "netx", "none", "no-kit"],
 )
 def test_golden_names_what_is_wrong(
     arguments: tuple, said: str, end_of: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
