@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from training.support.replaceable import FileKind, beginning, require_replaceable
+from training.trainer.run_folder import BEST, CONFIG, LAST, METRICS, TABLE
 
 Inputs = Mapping[str, str | os.PathLike[str] | None]
 """The files that a command reads, by the names of their options; None where one was not given."""
@@ -66,11 +67,11 @@ SVG = _text_with("an SVG picture", b"<", b"<svg")
 CHECKPOINT = FileKind("a checkpoint of celif", _is_checkpoint)
 PROFILE = _text_with("figures of profilers", b"{", b'"figures"')
 _RUN_FILES = {
-    "last.safetensors": CHECKPOINT,
-    "best.safetensors": CHECKPOINT,
-    "config.json": _text_with("the config.json of a run", b"{", b'"recipe"'),
-    "metrics.json": _text_with("the metrics.json of a run", b"{", b'"recipe"'),
-    "metrics.csv": beginning("the metrics.csv of a run", b"epoch,"),
+    LAST: CHECKPOINT,
+    BEST: CHECKPOINT,
+    CONFIG: _text_with("the config.json of a run", b"{", b'"recipe"'),
+    METRICS: _text_with("the metrics.json of a run", b"{", b'"recipe"'),
+    TABLE: beginning("the metrics.csv of a run", b"epoch,"),
 }
 """What a training run writes into its folder."""
 
