@@ -26,6 +26,7 @@ KIND = beginning("a page of all results", results_text.INTRODUCTION.splitlines()
 """What an existing page must be to be replaced."""
 SHOWN = 7
 """Numbers of a quick size that the appendix shows."""
+_TOGETHER = "\N{NO-BREAK SPACE}"
 _OF_LENGTH = re.compile(r"(?P<what>.+), T = (?P<length>\d+): (?P<number>.+)")
 _AT_LENGTH = re.compile(r"T = (?P<length>\d+): (?P<text>.+)")
 
@@ -158,7 +159,7 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     heads = ["", "ours", *["paper"] * paper, *["difference"] * differs, *["remarks"] * notes]
     lines = [f"| {' | '.join(heads)} |".replace("|  |", "| |"), "|---" * len(heads) + "|"]
     for row in rows:
-        cells = [row["what"], with_unit(row)]
+        cells = [row["what"], with_unit(row).replace(" ", _TOGETHER)]
         cells += [_paper(row)] if paper else []
         cells += [number(row["difference"], row["unit"], signed=True)] if differs else []
         cells += [row["note"]] if notes else []

@@ -66,7 +66,7 @@ def test_page_shows_ours_and_theirs_and_needs_no_runs(invented: str, tmp_path: P
     page = tmp_path / "results.md"
     results.write(page, [tmp_path / "runs"])
     text = page.read_text()
-    section, appendix = text.split("# Appendix: quick sizes")
+    section, appendix = text.replace("\N{NO-BREAK SPACE}", " ").split("# Appendix: quick sizes")
     assert "| | ours | paper | difference |\n|---|---|---|---|\n" in section  # no row has a note
     assert "| accuracy | 97.00 % | 98.00 | -1.00 |" in section
     assert "- Not run: 1 of 4 rows" in section

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from celif import exits
 from celif.experiments import catalogue
-from celif.experiments.machinery import record, results_page
+from celif.experiments.machinery import record, results_page, results_text
 from celif.experiments.machinery.experiment import Settings
 from celif.tests.run_command import run_celif
 from training.trainer.run_folder import LAST
@@ -57,3 +58,32 @@ def test_recorded_runs_are_not_trained_again(name: str, tmp_path: Path) -> None:
     assert ours == {row["what"]: row["ours"] for row in FULL[name]["rows"]}
     assert any(value is not None for value in ours.values())
     assert list(tmp_path.rglob(LAST)) == []
+
+
+def test_links_on_the_page_lead_to_its_headings() -> None:
+    page = record.STORED.with_suffix(".md").read_text()
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    # As GitHub makes them: letters, digits, spaces and hyphens stay.
+    kept = ("".join(c for c in each.lower() if c.isalnum() or c in " -_") for each in headings)
+    links = re.findall(r"\]\(#([^)]+)\)", page)
+    assert len(links) > 20
+    assert {*links} <= {each.replace(" ", "-") for each in kept}
+
+
+def test_numbers_of_the_introduction_are_those_of_the_records() -> None:
+    rows = {(name, row["what"]): row for name, each in FULL.items() for row in each["rows"]}
+    text = results_text.INTRODUCTION
+    for name, what in (
+        *(("seeds", f"CE-LIF, our rate, {task}") for task in ("seq-mnist", "ps-mnist")),
+        *(
+            ("table1", f"CE-LIF feedforward [64, 152, 152], {task}")
+            for task in ("seq-mnist", "ps-mnist")
+        ),
+        *(("table1", f"CE-LIF feedforward, models/seq-mnist-{n}, seq-mnist") for n in (88, 152)),
+        *(("contexts", f"{each}, seq-mnist") for each in ("V+TE", "TE", "S⊙TE", "V⊙TE")),
+        *(("contexts", f"{each}, ps-mnist") for each in ("V+TE", "TE", "S⊙TE", "V⊙TE")),
+    ):
+        assert f"{rows[name, what]['ours']:.2f}" in text, what
+    for what in ("CE-LIF recurrent [64, 136, 136]", "CE-LIF recurrent [64, 152, 152]"):
+        for task in ("seq-mnist", "ps-mnist"):
+            assert f"{abs(rows['table1', f'{what}, {task}']['difference']):.2f} " in text, what
