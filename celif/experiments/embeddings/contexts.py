@@ -5,8 +5,7 @@ added to the threshold without a factor V, the threshold sums up the updates of 
 TE, so that TE needs a lower rate, or an update of those sums
 (:mod:`training.network.te_updates`); and where thresholds lie far above V, neurons learn only if
 the surrogate is wide. Here every context has the same short trials on Seq-MNIST, :func:`trials`,
-and is trained on both tasks by the best of them; among trials that hardly differ that is the one
-with the lowest rate.
+and is trained on both tasks by the best of them.
 """
 
 from __future__ import annotations
