@@ -18,10 +18,24 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from training.network.network import Network
+
 
 def encodings(net: nn.Module) -> list[nn.Parameter]:
-    """The parameters of the temporal encoding; none in networks that have none."""
-    return [p for name, p in net.named_parameters() if name.split(".")[0] == "te"]
+    """The parameters of the temporal encoding; none in networks that have none.
+
+    They are those of every :class:`Network` in ``net``, which a quantised network has inside, or
+    else of an attribute ``te`` of another module.
+    """
+    return [p for owner in _owners(net) for p in _own(owner)]
+
+
+def _owners(net: nn.Module) -> list[nn.Module]:
+    return [each for each in net.modules() if isinstance(each, Network)] or [net]
+
+
+def _own(owner: nn.Module) -> list[nn.Parameter]:
+    return [p for name, p in owner.named_parameters() if name.split(".")[0] == "te"]
 
 
 def transform_gradients(net: nn.Module, update: str) -> None:
@@ -31,13 +45,14 @@ def transform_gradients(net: nn.Module, update: str) -> None:
     """
     if update == "entries":
         return
-    for table in encodings(net):
-        if table.grad is None:
-            continue
-        if update == "rows":
-            table.grad -= table.grad.mean(1, keepdim=True)
-        else:
-            table.grad[:, :-1] -= _decay(net) * table.grad[:, 1:].clone()
+    for owner in _owners(net):
+        for table in _own(owner):
+            if table.grad is None:
+                continue
+            if update == "rows":
+                table.grad -= table.grad.mean(1, keepdim=True)
+            else:
+                table.grad[:, :-1] -= _decay(owner) * table.grad[:, 1:].clone()
 
 
 def attach(optimizer: torch.optim.Optimizer, net: nn.Module, update: str) -> None:
@@ -53,7 +68,8 @@ def attach(optimizer: torch.optim.Optimizer, net: nn.Module, update: str) -> Non
     if update == "rows":
         optimizer.register_step_post_hook(lambda adam, *_: _share_second_moments(adam, tables))
     elif tables:
-        _step_in_sums(optimizer, tables, _decay(net))
+        decays = [_decay(owner) for owner in _owners(net) for _ in _own(owner)]
+        _step_in_sums(optimizer, tables, decays)
 
 
 def _share_second_moments(adam: torch.optim.Optimizer, tables: list[nn.Parameter]) -> None:
@@ -69,7 +85,7 @@ def _share_second_moments(adam: torch.optim.Optimizer, tables: list[nn.Parameter
 
 
 def _step_in_sums(
-    optimizer: torch.optim.Optimizer, tables: list[nn.Parameter], beta: float
+    optimizer: torch.optim.Optimizer, tables: list[nn.Parameter], decays: list[float]
 ) -> None:
     """Take what a step adds to a table for what it adds to the sums."""
     before: list[torch.Tensor] = []
@@ -79,7 +95,7 @@ def _step_in_sums(
 
     @torch.no_grad()
     def place(*_: object) -> None:
-        for table, old in zip(tables, before, strict=True):
+        for table, old, beta in zip(tables, before, decays, strict=True):
             moved = table - old
             moved[:, 1:] -= beta * moved[:, :-1].clone()
             table.copy_(old + moved)
@@ -88,13 +104,13 @@ def _step_in_sums(
     optimizer.register_step_post_hook(place)
 
 
-def _decay(net: nn.Module) -> float:
+def _decay(owner: nn.Module) -> float:
     """The β of all layers of a network; raise ValueError unless it is one constant."""
-    config = getattr(net, "config", None)
-    beta = getattr(config, "beta", None)
-    if not isinstance(beta, (int, float)) or getattr(config, "learn_beta", False):
-        raise ValueError(
-            "recipe te_update: expected a Network with one constant β for 'sums', because all "
-            "layers share one table; choose 'entries' or 'rows'"
-        )
-    return float(beta)
+    if isinstance(owner, Network):
+        config = owner.config
+        if isinstance(config.beta, (int, float)) and not config.learn_beta:
+            return float(config.beta)
+    raise ValueError(
+        "recipe te_update: expected a Network with one constant β for 'sums', because all layers "
+        "share one table; choose 'entries' or 'rows'"
+    )

@@ -93,3 +93,18 @@ def test_encoding_by_sums_is_refused_without_one_beta(tmp_path, options):
     net = start(task, HIDDEN, recipe, **options)
     with pytest.raises(ValueError, match="expected a Network with one constant β"):
         Trainer(net, task, recipe, tmp_path)
+
+
+def test_encoding_inside_another_module_is_found() -> None:
+    recipe = Recipe(te_update="sums", te_lr=3.0)
+    inner = start(bursts(), HIDDEN, recipe)
+    outer = torch.nn.Module()
+    outer.net = inner  # as a quantised network has it
+    (found,) = te_updates.encodings(outer)
+    assert found is inner.te
+    multiples = [group.get("multiple", 1.0) for group in setup.parameter_groups(outer, recipe)]
+    assert multiples == [1.0, 3.0]
+    inner.te.grad = torch.ones_like(inner.te)
+    te_updates.transform_gradients(outer, "sums")
+    assert inner.te.grad[0, 0] == pytest.approx(1 - inner.config.beta)
+    assert inner.te.grad[0, -1] == 1
