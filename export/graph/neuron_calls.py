@@ -91,7 +91,12 @@ class NeuronCalls:
             raise NotAffineError("neurons that receive a mean over time")
         axes = current.index.ndim
         shape = Shape(*(*current.index.shape[1:-1], 1, 1)[:3])
-        samples = len(current.index)
+        samples, found = len(current.index), current.index.shape[-1]
+        if found != self.steps:
+            raise NotAffineError(
+                f"neurons that receive {found} steps instead of {self.steps}; their input is "
+                "(batch, neuron, time), and a loop over time must produce every step"
+            )
         natural = torch.arange(samples * shape.size * self.steps).reshape(current.index.shape)
         if shape.size != current.neurons or not torch.equal(current.index, natural):
             if axes != 3:
