@@ -203,7 +203,7 @@ def _plain(source: SpikeSource, steps: int) -> ChainLayer:
             "temporal encoding of their channel, got a matrix; flatten the images first"
         )
     by_row = bias.reshape(source.rows, positions)
-    # NaN equals nothing; who reads the chain says where NaN is.
+    # NaN equals nothing; whoever reads the chain reports where it is.
     if not bool(((by_row == by_row[:, :1]) | ~by_row.isfinite()).all()):
         raise ModelError(
             f"network forward: {source.name}: expected one bias for all pixels of a channel, got "
@@ -272,7 +272,7 @@ def _readout(output: Value, before: Sources) -> tuple[torch.Tensor, torch.Tensor
         )
     itself = list(output.terms) == before and not bool(output.bias.detach().any())
     (term, *_) = output.terms.values() or (Term(torch.zeros(())),)
-    if itself and len(before) == 1 and _is_multiple_of_identity(term):
+    if itself and len(before) == 1 and _is_mean_or_sum(term, output.steps):
         return None
     if not output.rate:
         raise ModelError(
@@ -287,13 +287,13 @@ def _readout(output: Value, before: Sources) -> tuple[torch.Tensor, torch.Tensor
     return torch.cat(parts, 1), output.bias
 
 
-def _is_multiple_of_identity(term: Term) -> bool:
-    """Whether an output is the last layer's spikes, or their sum over time."""
+def _is_mean_or_sum(term: Term, steps: int) -> bool:
+    """Whether an output is the last layer's spikes, or their mean or sum over time."""
     if term.weight is None:
         return True
     if term.geometry is not None or term.weight.shape[0] != term.weight.shape[1]:
         return False
     weight = term.weight.detach()
-    return bool((weight == torch.eye(len(weight)).to(weight) * weight[0, 0]).all()) and bool(
-        weight[0, 0] > 0
-    )
+    identity = torch.eye(len(weight)).to(weight)
+    rounding = 8 * torch.finfo(weight.dtype).eps  # of sums that were divided by the steps
+    return any(torch.allclose(weight, factor * identity, rounding, 0) for factor in (1, steps))
