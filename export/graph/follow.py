@@ -122,6 +122,12 @@ class _Recorder(NeuronCalls, TorchFunctionMode):
         known = [self.known(a) for a in _leaves((args, kwargs)) if isinstance(a, torch.Tensor)]
         if all(each is None for each in known):
             return func(*args, **kwargs)  # a constant: parameters among themselves
+        if getattr(func, "__self__", None) is torch.Tensor.data:
+            raise ModelError(
+                f"network forward: {self.where}: expected tensors that are followed wherever they "
+                "are used, got .data, through which they can change unseen; use the tensor itself, "
+                "or h.detach(), and operations that give a new tensor"
+            )
         # Before the call, which may change a tensor in place.
         values = tuple(map(self.swapped, args))
         named = {key: self.swapped(each) for key, each in kwargs.items()}

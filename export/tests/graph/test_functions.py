@@ -116,6 +116,16 @@ NO_SYNAPSES = {
 """What loops over time make of each step, and why it is refused."""
 
 
+@pytest.mark.parametrize("steps", [range(STEPS - 1), range(1, STEPS)], ids=["last", "first"])
+def test_loop_that_misses_a_step_is_refused_by_name(steps, x, tmp_path) -> None:
+    def current(weight, x):
+        return torch.stack([x[..., t] @ weight.t() for t in steps], -1)
+
+    why = r"receive 19 steps instead of 20; .* a loop over time must produce every step \("
+    with pytest.raises(ModelError, match=why):
+        exported(current, x, tmp_path)
+
+
 @pytest.mark.parametrize(("made", "why"), NO_SYNAPSES.values(), ids=NO_SYNAPSES)
 def test_loop_that_is_no_synapse_is_refused_by_name(made, why, x, tmp_path) -> None:
     with pytest.raises(ModelError, match=why):
@@ -176,6 +186,24 @@ def test_tensor_that_is_changed_through_a_view_is_refused_by_name(change, x, tmp
         return made
 
     with pytest.raises(ModelError, match="a tensor that was changed in place"):
+        exported(current, x, tmp_path)
+
+
+@pytest.mark.parametrize("change", ["written", "replaced", "only-read"])
+def test_data_of_a_tensor_is_refused_by_name(change, x, tmp_path) -> None:
+    def current(weight, x):
+        made = weight @ x
+        if change == "written":
+            made.data[:, :4, :4] = 0
+        elif change == "replaced":
+            made.data = torch.zeros_like(made)
+        else:
+            made = made.data
+        return made
+
+    with pytest.raises(
+        ModelError, match=r"OneLayer: expected .* got \.data, .* use .*h\.detach\(\)"
+    ):
         exported(current, x, tmp_path)
 
 
