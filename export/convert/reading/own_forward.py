@@ -4,13 +4,14 @@ A module may do anything in its ``forward``: add a layer's output to another's, 
 call its blocks in another order than it registered them in. An export that reads its children in
 order would be a different network. So the module runs on a few samples, and its output must be
 that of the chain: bit for bit in float32 or, where the same sums are added up in another order, to
-float64's precision in float64. A module that only runs in float32 may differ by float32's rounding.
+float64's precision in float64. A module that only runs in float32 may differ by float32's rounding
+and by less than half of what one spike changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +30,9 @@ TOLERANCE = 1e-9
 
 FOLDED = 8
 """Roundings that a weight may have seen on its way into the file, e.g. in a normalisation."""
+
+UNSEEN = 0.49
+"""The part of what one spike changes that float32's rounding may change: less than half."""
 
 Forward = Callable[[torch.Tensor], torch.Tensor]
 
@@ -77,19 +81,33 @@ def require_floats(clone: nn.Module, floats: FloatNetwork, x: np.ndarray, name: 
         found = clone(h)
         return found.flatten(1, -2) if getattr(found, "ndim", 0) > 3 else found
 
-    rounding = 0.0 if floats.readout is None else _rounding(*floats.readout, x.shape[-1])
+    rounding = None if floats.readout is None else _rounding(*floats.readout, x.shape[-1])
     _require_equal(own, chain, [clone], x, name, rounding)
 
 
-def _rounding(weight: np.ndarray, bias: np.ndarray, steps: int) -> torch.Tensor:
-    """The most by which float32 can change each logit, for rates up to 1.
+class _Rounding(NamedTuple):
+    """By how much two float32 passes may differ, logit by logit."""
+
+    most: torch.Tensor
+    """The most that rounding explains."""
+    allowed: torch.Tensor
+    """The same, or so much less that no spike is lost in it."""
+
+
+def _rounding(weight: np.ndarray, bias: np.ndarray, steps: int) -> _Rounding:
+    """The rounding of a readout's float32 passes, for rates up to 1.
 
     A sum of n products in any order is off by at most n·2⁻²⁴ of the sum of their sizes. Here n is
-    the number of neurons plus, where the sum over time comes last, that of the steps. Errors of
-    both signs cancel so far that one such bound holds for two passes.
+    the number of neurons plus, where the sum over time comes last, that of the steps. Errors partly
+    cancel, so one bound is enough for both passes. Where that bound is large, it is made smaller:
+    one spike more or less, of any neuron that is read, changes some logit by over twice as much.
     """
     sizes = np.abs(weight).sum(1) + np.abs(bias)
-    return torch.from_numpy((weight.shape[1] + steps + FOLDED) * 2.0**-24 * sizes)
+    most = (weight.shape[1] + steps + FOLDED) * 2.0**-24 * sizes
+    weight, bounds = np.abs(weight[most > 0]), most[most > 0]
+    shown = (weight / steps / bounds[:, None]).max(0, initial=0.0)  # by the logit that shows most
+    part = min(1.0, UNSEEN * shown[shown > 0].min(initial=np.inf))
+    return _Rounding(torch.from_numpy(most), torch.from_numpy(part * most))
 
 
 @torch.no_grad()
@@ -99,7 +117,7 @@ def _require_equal(
     modules: list[nn.Module],
     x: np.ndarray,
     name: str,
-    rounding: torch.Tensor | float = 0.0,
+    rounding: _Rounding | None = None,
     remedy: str = _REMEDY,
 ) -> None:
     few = torch.as_tensor(x[np.unique(np.linspace(0, len(x) - 1, SAMPLES).astype(int))])
@@ -122,10 +140,18 @@ def _require_equal(
         exact, exact_chain = found, expected
         for module in modules:
             module.float()
-    for each in _readings(exact_chain):
-        if exact.shape == each.shape and _close(exact, each, rounding if why else None):
-            _require_activity(own, chain, few.float() if why else few.double(), name)
-            return
+    alike = [each for each in _readings(exact_chain) if exact.shape == each.shape]
+    allowed = 0.0 if rounding is None else rounding.allowed
+    if any(_close(exact, each, allowed if why else None) for each in alike):
+        _require_activity(own, chain, few.float() if why else few.double(), name)
+        return
+    if why and rounding and any(_close(exact, each, rounding.most) for each in alike):
+        raise ModelError(
+            f"network forward: expected logits in which every spike of the last layer shows, got "
+            f"{_difference(found, expected)}, which may be a spike or float32's rounding: {name} "
+            f"was compared in float32, because in float64 {why}; keep the precision of the input, "
+            "e.g. by h.to(x.dtype) instead of h.float()"
+        )
     float32 = (
         f"; they were compared in float32, because in float64 {why}: if they differ by rounding "
         "alone, keep the precision of the input, e.g. by h.to(x.dtype) instead of h.float()"

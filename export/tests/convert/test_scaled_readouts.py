@@ -54,9 +54,9 @@ READINGS = {
 """Readings of spikes ``h``; the last two only run in float32."""
 
 
-def samples(count: int = 24) -> torch.Tensor:
+def samples(count: int = 24, steps: int = STEPS) -> torch.Tensor:
     made = torch.Generator().manual_seed(1)
-    return (torch.rand(count, INPUTS, STEPS, generator=made) < 0.4).float()
+    return (torch.rand(count, INPUTS, steps, generator=made) < 0.4).float()
 
 
 def trained(net: nn.Module, x: torch.Tensor) -> nn.Module:
@@ -92,6 +92,56 @@ def test_scaled_readout_is_exported_with_its_scale(kind: str, width: int, tmp_pa
         assert fired.any()
 
 
+FACTORS = {
+    "times-3": lambda h: h.mean(-1) * 3,
+    "times-0.1": lambda h: h.mean(-1) * 0.1,
+    "divided-by-7": lambda h: h.mean(-1) / 7,
+    "sum-times-2": lambda h: 2 * h.sum(-1),
+    "of-each-neuron": lambda h: h.mean(-1) * torch.linspace(0.5, 2, h.shape[1]).to(h),
+}
+"""Multiples of mean rates, without an nn.Linear."""
+
+PLAIN = {
+    "mean": lambda h: h.mean(-1),
+    "sum": lambda h: h.sum(-1),
+    "sum-divided": lambda h: h.sum(-1) / h.shape[-1],
+    "mean-multiplied": lambda h: h.mean(-1) * h.shape[-1],
+}
+"""What a file without a readout gives."""
+
+
+class Rates(nn.Module):
+    """A layer of neurons, and what is made of its spikes."""
+
+    def __init__(self, reading) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.a = nn.Linear(INPUTS, 8), CELIF(8, 49)  # 49 · (1 / 49) is not 1
+        self.reading = reading
+        with torch.no_grad():
+            self.first.weight *= 4
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.reading(self.a(self.first(x.transpose(1, 2)).transpose(1, 2)))
+
+
+@pytest.mark.parametrize("reading", [*FACTORS, *PLAIN])
+def test_multiple_of_the_mean_is_exported_with_its_factor(reading: str, tmp_path: Path) -> None:
+    net, x = Rates({**FACTORS, **PLAIN}[reading]), samples(8, 49)
+    to_netx(net, tmp_path / "net.net", calibration=x)
+    fixed = read_netx(tmp_path / "net.net")
+    assert (fixed.readout is None) == (reading in PLAIN)
+    if fixed.readout is None:
+        return
+    trace = simulate(fixed, x.numpy(), trace=True)
+    fired = torch.from_numpy(trace.spikes[-1]).float()
+    expected = net.reading(fired).numpy()
+    found = trace.logits * 2.0**-fixed.readout.weight_exp / 49
+    assert fired.any()
+    # Each logit has one weight of 8 bits: off by half of a 64th of the largest, for rates up to 1.
+    assert np.abs(found - expected).max() <= net.reading(torch.ones(1, 8, 49)).max() / 128
+
+
 def rounding_of(net: Reading) -> float:
     """The most that float32 changes a logit of a sum: see ``own_forward._rounding``."""
     weight, bias = net.readout.weight.detach(), net.readout.bias.detach()
@@ -115,3 +165,59 @@ def test_difference_above_rounding_is_refused(kind: str, what: str, tmp_path: Pa
         to_netx(net, tmp_path / "net.net", calibration=x)
     assert ("compared in float32" in str(refused.value)) == (what == "float32")
     assert not (tmp_path / "net.net").exists()
+
+
+class Float32Only(Rates):
+    """A classifier of rates in float32, of which one spike may be missing."""
+
+    neuron, step = 0, 0
+
+    def __init__(self, lost: bool) -> None:
+        super().__init__(None)
+        self.first, self.a = nn.Linear(INPUTS, 128), CELIF(128, 400)
+        self.readout, self.lost = nn.Linear(128, CLASSES), lost
+        with torch.no_grad():
+            self.first.weight *= 4
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.a(self.first(x.transpose(1, 2)).transpose(1, 2))
+        # The layers are read from two samples, which do not show what is missing.
+        if self.lost and len(x) > 2:
+            kept = torch.ones_like(h)
+            kept[0, self.neuron, self.step] = 0
+            h = h * kept
+        return 10 * self.readout(h.mean(-1)).float()
+
+    def lose_weakest(self, x: torch.Tensor) -> float:
+        """Choose a spike that changes the logits little; return by how much."""
+        with torch.no_grad():
+            spikes = self.a(self.first(x.transpose(1, 2)).transpose(1, 2))[0]
+            changes = 10 * self.readout.weight.abs().amax(0) / 400
+        changes[~spikes.any(-1)] = torch.inf
+        self.neuron = int(changes.argmin())
+        self.step = int(spikes[self.neuron].nonzero()[0])
+        return float(changes.min())
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["whole", "one-lost"])
+def test_rounding_hides_no_spike(lost: bool, tmp_path: Path) -> None:
+    net, x = Float32Only(lost), samples(8, 400)
+    change = net.lose_weakest(x)
+    sizes = 10 * (net.readout.weight.abs().sum(1) + net.readout.bias.abs())
+    assert change < (128 + 400 + FOLDED) * 2.0**-24 * sizes.min(), "less than rounding may be"
+    if not lost:
+        to_netx(net, tmp_path / "net.net", calibration=x)
+        return
+    with pytest.raises(ModelError, match="which may be a spike or float32's rounding"):
+        to_netx(net, tmp_path / "net.net", calibration=x)
+
+
+def test_spike_that_rounding_hides_is_refused_by_name(tmp_path: Path) -> None:
+    net, x = Float32Only(lost=False), samples(8, 400)
+    with torch.no_grad():
+        net.readout.weight[:, 5] *= 1e-7
+    message = (
+        r"every spike of the last layer shows, .* Float32Only was .* it returns torch\.float32"
+    )
+    with pytest.raises(ModelError, match=message):
+        to_netx(net, tmp_path / "net.net", calibration=x)
