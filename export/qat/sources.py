@@ -22,11 +22,10 @@ from export.convert.float_network import (
     read_network,
 )
 from export.convert.reading.from_blocks import read_blocks
-from export.convert.reading.from_module import chain_floats
+from export.convert.reading.from_module import chain_floats, follow
 from export.convert.round import scales
 from export.graph.blocks import is_convolution, is_flatten, synapses_of, used_weight
-from export.graph.follow import record
-from export.graph.lower import Chain, lower
+from export.graph.lower import Chain
 from export.loihi2 import DECAY_ONE
 from export.model.geometry import Shape
 from export.model.layer import SpikingLayer
@@ -174,8 +173,8 @@ class ModuleLayers(nn.Module):
         return {**self.__dict__, "_chain": None}
 
     def floats(self, formats: FixedNetwork) -> FloatNetwork:
-        """The present values, layer by layer; what follows uses the tensors behind them."""
-        self._chain = lower(record(self.net, self.example))
+        """The present values, as an export reads them; what follows uses the tensors behind them."""
+        self._chain = follow(self.net, self.example)
         return chain_floats(self._chain, self.net)
 
     def tensors(self, formats: FixedNetwork) -> Iterator[LayerTensors]:

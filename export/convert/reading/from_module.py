@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.func import functional_call
 
 from export.checks import ModelError
 from export.convert.float_network import (
@@ -78,11 +79,34 @@ def read_module(net: nn.Module, x: np.ndarray) -> FloatNetwork:
     few = torch.as_tensor(x[:SAMPLES], dtype=torch.float32)
     few = few if len(few) > 1 else few.repeat(2, *[1] * (x.ndim - 1))
     with torch.random.fork_rng(devices=[]):
-        try:
-            chain = lower(record(clone_of(net).double(), few.double()))
-        except ModelError:  # it stands if it is about the network, not about float64
-            chain = lower(record(clone, few))
-    return chain_floats(chain, clone)
+        return chain_floats(follow(clone, few), clone)
+
+
+def follow(net: nn.Module, x: torch.Tensor) -> Chain:
+    """The chain of layers of ``net``, in float64, with the graph to its float32 parameters.
+
+    A module that only runs in float32 is followed in that.
+    """
+    given = {
+        f"net.{name}": tensor.double()
+        for name, tensor in (*net.named_parameters(), *net.named_buffers())
+        if tensor.is_floating_point()
+    }
+    try:
+        return functional_call(_Followed(net), given, (x.double(),))
+    except ModelError:  # it stands if it is about the network, not about float64
+        return lower(record(net, x))
+
+
+class _Followed(nn.Module):
+    """A module that can be followed with other tensors in place of its parameters."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: torch.Tensor) -> Chain:
+        return lower(record(self.net, x))
 
 
 def chain_floats(chain: Chain, net: nn.Module) -> FloatNetwork:
