@@ -173,7 +173,7 @@ class ModuleLayers(nn.Module):
         return {**self.__dict__, "_chain": None}
 
     def floats(self, formats: FixedNetwork) -> FloatNetwork:
-        """The present values, as an export reads them; what follows uses the tensors behind them."""
+        """The present values, as an export reads them; :meth:`tensors` uses those behind them."""
         self._chain = follow(self.net, self.example)
         return chain_floats(self._chain, self.net)
 
