@@ -45,6 +45,7 @@ _OPTIONAL: dict[str, tuple[type, str]] = {
     "recipe": (dict, "options by name"),
     "samples": (int, "a number"),
     "data": (str, "a digest of the training data"),
+    "validation": (str, "a digest of the validation data"),
     "history": (list, "a list of epochs"),
     "origin": (str, "a path"),
     "processes": (int, "a number"),

@@ -22,12 +22,13 @@ Content = dict[str, Any]
 
 
 def data_of(task: Task) -> Content:
-    """Return what tells a run's training data from others: how many samples, and a digest.
+    """Return what tells a run's data from others: how many samples, and digests.
 
     Only a :class:`Split` has a digest. Other sources make their samples as they are drawn.
     """
-    data = {"data": task.train.digest()} if isinstance(task.train, Split) else {}
-    return {"samples": len(task.train), **data}
+    parts = {"data": task.train, "validation": task.validation}
+    digests = {name: part.digest() for name, part in parts.items() if isinstance(part, Split)}
+    return {"samples": len(task.train), **digests}
 
 
 def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> None:
@@ -49,7 +50,7 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
     # A run may be made longer: its schedule is then stretched over the new number of epochs.
     recipe["epochs"] = max(recipe["epochs"], ours["recipe"]["epochs"])
     theirs["recipe"] = recipe
-    for name in ("encoding", "samples", "data"):
+    for name in ("encoding", "samples"):
         if content.get(name) is None and name in ours:  # an earlier version did not say
             theirs[name] = ours[name]
     for name in ("network", "task", "encoding", "samples", "teacher", "recipe"):
@@ -59,11 +60,14 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
                 f"{_differing(theirs[name], ours[name])}, got "
                 f"{_differing(ours[name], theirs[name])}; use another folder for another run"
             )
-    if theirs.get("data") != ours.get("data"):
+    for name, part in (("data", "training"), ("validation", "validation")):
+        began, found = content.get(name), ours.get(name)
+        if began is None or began == found:  # an earlier version, or samples made as they are drawn
+            continue
+        got = f"different data, digest {found}" if found else "a source without a digest"
         raise CheckpointError(
-            f"{path}: expected the training data that the run began with, digest {theirs['data']}, "
-            f"got others, digest {ours['data']}; pass the run's own data, or use another folder "
-            "for another run"
+            f"{path}: expected the {part} data that the run began with, digest {began}, got {got}; "
+            "pass the run's own data, in the same dtype, or use another folder for another run"
         )
 
 

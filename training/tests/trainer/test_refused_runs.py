@@ -74,15 +74,35 @@ def test_run_is_not_resumed_on_other_data(task, tmp_path):
     for other in (Split(moved, y), Split(x, y.flip(0)), Split(x.flip(0), y)):
         changed = replace(task, train=other)
         run = Trainer(start(changed, (6, 5), RECIPE, dropout=0.2), changed, RECIPE, tmp_path)
-        with pytest.raises(ValueError, match=r"expected the training data .* digest .* got"):
+        with pytest.raises(
+            ValueError, match=r"training data .* digest .* got different data, digest"
+        ):
             run.resume()
     assert (tmp_path / LAST).read_bytes() == before
+
+
+def test_run_is_not_resumed_on_a_source_without_a_digest(task, tmp_path):
+    train(task, tmp_path)
+    x, y = task.train.x, task.train.y
+    drawn = replace(task, train=Stream(lambda rng, n: (x[:n], y[:n]), len(task.train)))
+    run = Trainer(start(drawn, (6, 5), RECIPE, dropout=0.2), drawn, RECIPE, tmp_path)
+    with pytest.raises(ValueError, match=r"training data .* got a source without a digest; pass"):
+        run.resume()
+
+
+def test_run_is_not_resumed_on_other_validation_data(task, tmp_path):
+    train(task, tmp_path)
+    other = replace(task, validation=Split(task.validation.x.flip(0), task.validation.y))
+    run = Trainer(start(other, (6, 5), RECIPE, dropout=0.2), other, RECIPE, tmp_path)
+    with pytest.raises(ValueError, match=r"validation data .* got different data, .* same dtype"):
+        run.resume()
 
 
 def test_run_of_a_version_without_the_digest_is_resumed(task, tmp_path):
     train(task, tmp_path)
     content = checkpoint.read(tmp_path / LAST)
     assert content.pop("data") == task.train.digest()
+    assert content.pop("validation") == task.validation.digest()
     tensor_file.write(tmp_path / LAST, content)
     assert Trainer(start(task, (6, 5), RECIPE, dropout=0.2), task, RECIPE, tmp_path).resume()
 
