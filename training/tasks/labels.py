@@ -14,6 +14,9 @@ import torch
 
 _NUMBER = "number the classes from 0, as np.unique(y, return_inverse=True)[1] does"
 
+_MOST = int(np.iinfo(np.int64).max)
+_NUMPY_HAS = (torch.float16, torch.float32, torch.float64)
+
 
 def class_labels(name: str, y: Any, samples: int, classes: int | None = None) -> np.ndarray:
     """Return the labels ``y`` in int64: of each sample one class, a whole number from 0 up.
@@ -29,11 +32,11 @@ def class_labels(name: str, y: Any, samples: int, classes: int | None = None) ->
     classes
         Number of a network's outputs, where it is known; every label has to be below it.
     """
-    found = np.asarray(y.detach().cpu() if isinstance(y, torch.Tensor) else y)
+    found, kind = _array(y)
     if found.dtype.kind not in "biu" or found.shape != (samples,):
         raise ValueError(
             f"{name}: expected a class as an integer for each of {samples} samples, found "
-            f"{_kind(found)} of shape {found.shape}; {_remedy(found, samples)}"
+            f"{kind} of shape {found.shape}; {_remedy(found, samples)}"
         )
     if len(found) == 0:
         return found.astype(np.int64)
@@ -45,6 +48,8 @@ def class_labels(name: str, y: Any, samples: int, classes: int | None = None) ->
         raise ValueError(
             f"{name}: expected classes 0..{classes - 1}, got {least}..{most}; {remedy}"
         )
+    if most > _MOST:
+        raise ValueError(f"{name}: expected classes of at most {_MOST}, got {most}; {_NUMBER}")
     return found.astype(np.int64, copy=False)
 
 
@@ -56,15 +61,21 @@ def conversion(y: np.ndarray) -> str:
     return f"y{flat}.astype(int)" if y.dtype.kind == "f" else f"y{flat}"
 
 
-def _kind(y: np.ndarray) -> str:
-    return "texts" if y.dtype.kind in "US" else str(y.dtype)
+def _array(y: Any) -> tuple[np.ndarray, str]:
+    """Return labels as an array, and what an error calls their type."""
+    if isinstance(y, torch.Tensor):
+        y = y.detach().cpu()
+        if y.is_floating_point() and y.dtype not in _NUMPY_HAS:
+            return y.float().numpy(), str(y.dtype)
+    found = np.asarray(y)
+    return found, "texts" if found.dtype.kind in "US" else str(found.dtype)
 
 
 def _remedy(y: np.ndarray, samples: int) -> str:
     if y.dtype.kind not in "biuf":
         return _NUMBER if y.dtype.kind in "US" else "pass an array of integers"
     if y.ndim == 0 or len(y) != samples:
-        return "pass the labels of these very samples, in their order"
+        return "pass the labels of exactly these samples, in their order"
     if y.dtype.kind == "f" and not np.array_equal(y, np.round(y)):
         return "leave them out, or, to learn such numbers, pass objective=tasks.VALUE"
     if y.ndim == 1 or y.size == samples:

@@ -21,7 +21,7 @@ NOT_CLASSES = {
     "floats": (lambda y: y.astype(float), "found float64 of shape (20,); write y.astype(int)"),
     "from-one": (lambda y: y + 1, "expected classes 0..9, got 1..10; number the classes from 0"),
     "negative": (lambda y: y - 1, "expected classes from 0 up, got -1; number the classes from 0"),
-    "too-few": (lambda y: y[:5], "shape (5,); pass the labels of these very samples"),
+    "too-few": (lambda y: y[:5], "shape (5,); pass the labels of exactly these samples"),
 }
 
 

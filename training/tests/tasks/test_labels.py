@@ -27,12 +27,16 @@ WRONG = {
     "floats": (Y * 1.0, r"found float64 of shape \(4,\); write y\.astype\(int\)$"),
     "one-hot": (np.eye(3)[Y], r"\(4, 3\); write y\.argmax\(1\), as they are one-hot$"),
     "several": (np.stack([Y, Y], 1), r"pass a single class for each sample$"),
+    "bfloat16": (
+        torch.from_numpy(Y).bfloat16(),
+        r"found torch\.bfloat16 of shape \(4,\); write y\.astype\(int\)$",
+    ),
     "halves": (Y + 0.5, r"to learn such numbers, pass objective=tasks\.VALUE$"),
     "nan": (Y * np.nan, r"found float64 of shape \(4,\); leave them out"),
     "texts": (Y.astype(str), rf"found texts of shape \(4,\); {NUMBER}"),
     "objects": (np.array([None] * 4), r"found object of shape \(4,\); pass an array of integers"),
-    "fewer": (Y[:3], r"each of 4 samples, found int64 of shape \(3,\); pass the labels of these"),
-    "one": (np.int64(2), r"found int64 of shape \(\); pass the labels of these very samples"),
+    "fewer": (Y[:3], r"each of 4 samples, found int64 of shape \(3,\); pass the labels of exac"),
+    "one": (np.int64(2), r"found int64 of shape \(\); pass the labels of exactly these samples"),
     "negative": (Y - 1, rf"classes from 0 up, got -1; {NUMBER}"),
     "from-one": (Y + 1, rf"classes 0\.\.2, got 1\.\.3; {NUMBER}"),
     "another-network": (Y * 2, r"classes 0\.\.2, got 0\.\.4; pass the labels that belong"),
@@ -52,6 +56,12 @@ def test_anything_else_is_refused_with_a_remedy(kind):
     labels, message = WRONG[kind]
     with pytest.raises(ValueError, match=f"^mine: expected .*{message}"):
         class_labels("mine", labels, 4, 3)
+
+
+def test_label_beyond_int64_is_refused_where_the_classes_are_not_known():
+    with pytest.raises(ValueError, match=r"^mine: expected classes of at most 9223372036854775807"):
+        class_labels("mine", np.array([0, 2**63], np.uint64), 2)
+    assert class_labels("mine", np.array([0, 2**63 - 1], np.uint64), 2)[1] == 2**63 - 1
 
 
 @pytest.mark.parametrize("part", ["train", "validation", "test"])
