@@ -84,7 +84,8 @@ def checked_target(
     target = Path(os.path.realpath(path))
     expected = "a folder" if folder else "a file"
     try:
-        found = target.stat()
+        # /dev/stdout leads to a target such as pipe:[5], a name that is in no folder.
+        found = os.stat(path) if os.path.exists(path) else target.stat()
     except FileNotFoundError:
         if not target.parent.is_dir():
             raise FileNotFoundError(
@@ -98,7 +99,7 @@ def checked_target(
         kinds = {stat.S_ISCHR: "a device", stat.S_ISBLK: "a device", stat.S_ISFIFO: "a FIFO",
                  stat.S_ISSOCK: "a socket", stat.S_ISREG: "a file"}  # fmt: skip
         name = next((name for test, name in kinds.items() if test(kind)), "something else")
-        raise FileExistsError(f"{target}: expected {expected} or nothing, found {name}; "
+        raise FileExistsError(f"{path}: expected {expected} or nothing, found {name}; "
                               "choose another name")  # fmt: skip
     return target, found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from training.support.atomic import atomic_file, atomic_folder, clear_drafts
+from training.support.atomic import atomic_file, atomic_folder, checked_target, clear_drafts
 
 
 @pytest.mark.parametrize("existed", [False, True], ids=["new", "replaced"])
@@ -101,6 +101,24 @@ def test_device_fifo_and_socket_are_refused_and_left_alone(tmp_path):
                 raise AssertionError("should not get here")
         assert (tmp_path / name).stat().st_ino == before.st_ino
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="links to open files are Linux's")
+def test_pipe_behind_a_link_as_dev_stdout_is_refused():
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(FileExistsError, match=r"fd/\d+: expected a file .* found a FIFO"):
+            checked_target(f"/proc/self/fd/{writing}", folder=False)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_target_behind_a_folder_that_is_missing_is_found(tmp_path):
+    (tmp_path / "out").write_text("old")
+    target, found = checked_target(f"{tmp_path}/missing/../out", folder=False)
+    assert target.read_text() == "old"
+    assert found is not None
 
 
 def test_mode_and_owner_of_a_replaced_file_survive(tmp_path):
