@@ -60,7 +60,7 @@ def from_nir(source: Any, dt: float, steps: int, *, discretisation: str = "euler
     if discretisation not in DISCRETISATIONS:
         expected = ", ".join(DISCRETISATIONS)
         raise ValueError(f"discretisation: expected one of {expected}, got {discretisation!r}")
-    time = Time(dt, steps, discretisation)  # refuses what cannot be, before a file is read
+    time = Time(dt, steps, discretisation)  # refuses impossible values, before a file is read
     is_path = isinstance(source, (str, os.PathLike))
     nodes, edges = flattened(read_nir(source) if is_path else source)
     if any(kind(node) in cuba.KINDS for node in nodes.values()):

@@ -59,9 +59,9 @@ class Time:
         """What is left of a state after a step, for each time constant."""
         values = np.asarray(tau, np.float64)
         if self.discretisation == "euler":
-            found, expected = 1 - self.dt / values, f"{field} of at least dt = {self.dt:g}"
+            found, expected = 1 - self.dt / values, f"a finite {field} of at least dt = {self.dt:g}"
         else:
-            found, expected = np.exp(-self.dt / values), f"{field} above 0"
+            found, expected = np.exp(-self.dt / values), f"a finite {field} above 0"
         wrong = ~((found >= 0) & (found < 1))
         if wrong.any():
             raise NirError(name, expected, f"{np.extract(wrong, values)[0]:g}")

@@ -166,10 +166,14 @@ def test_steps_that_are_no_number_of_steps_are_refused_at_the_call(steps, rng):
 def test_time_constant_is_refused_in_the_words_of_its_discretisation(rng):
     taus = np.array([2e-3, -1e-3, 2e-3, 2e-3])
     made = graph(nir.Linear(weight=rng.normal(0, 1, (4, 5))), lif(4, tau=taus))
-    with pytest.raises(NirError, match=r"expected tau of at least dt = 0\.001, got -0\.001"):
+    with pytest.raises(
+        NirError, match=r"expected a finite tau of at least dt = 0\.001, got -0\.001"
+    ):
         from_nir(made, DT, STEPS)
-    with pytest.raises(NirError, match=r"expected tau above 0, got -0\.001"):
-        from_nir(made, DT, STEPS, discretisation="exact")
+    for wrong in (-1e-3, np.inf):
+        taus[1] = wrong
+        with pytest.raises(NirError, match=rf"expected a finite tau above 0, got {wrong:g}"):
+            from_nir(made, DT, STEPS, discretisation="exact")
 
 
 def test_folder_is_not_taken_for_a_graph(tmp_path: Path):
