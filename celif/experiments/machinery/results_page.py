@@ -37,12 +37,12 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for root in roots:
         for path in sorted(root.glob(f"*/{RESULT}")):
-            record = json.loads(path.read_text(encoding="utf-8"))
+            if (record := _record(path)) is None:
+                continue
             shutil.copyfile(path, folder / f"{_stem(record)}.json")
             shutil.copyfile(path.with_name(PNG), folder / f"{_stem(record)}.png")
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
     order = list(catalogue.EXPERIMENTS)
-    known = [record for record in found if record["name"] in order]
+    known = [record for path in folder.glob("*.json") if (record := _record(path)) is not None]
     known.sort(key=lambda record: order.index(record["name"]))
     records = {(record["name"], record["quick"]): record for record in known}
     anchors = {name: _anchor(name) for name in order}
@@ -65,6 +65,17 @@ def write(page: Path, roots: Iterable[Path] = ()) -> None:
         (folder / f"{_stem(record)}.png").unlink(missing_ok=True)
     with atomic_file(page) as draft:
         draft.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    """Read the record of an experiment; None for a file that holds anything else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or not {"name", "quick", "rows", "claims"} <= set(found):
+        return None
+    return found if found["name"] in list(catalogue.EXPERIMENTS) else None
 
 
 def _stem(record: dict[str, Any]) -> str:

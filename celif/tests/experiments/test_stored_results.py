@@ -29,6 +29,19 @@ def test_page_is_that_of_the_records(tmp_path: Path) -> None:
     assert figures == {name for name in FOUND if f"(results/{name}.png)" in made}
 
 
+def test_page_leaves_other_files_beside_it_alone(tmp_path: Path) -> None:
+    mine = {"list.json": "[1]", "half.json": "{", "own.json": '{"mine": 1}', "own.png": "a picture"}
+    mine["other.json"] = '{"name": "other", "quick": true, "rows": [], "claims": []}'
+    root, folder = tmp_path / "runs", tmp_path / "results"
+    for place in (folder, root / "mine"):
+        place.mkdir(parents=True)
+    for name, text in mine.items():
+        (folder / name).write_text(text)
+    (root / "mine" / record.RESULT).write_text('{"mine": 1}')
+    results_page.write(tmp_path / "results.md", [root])
+    assert {path.name: path.read_text() for path in folder.iterdir()} == mine
+
+
 def test_every_record_names_a_clean_commit_its_command_and_its_budget() -> None:
     assert len(FULL) >= 9
     for name, each in FOUND.items():
