@@ -67,7 +67,7 @@ def require_same_run(ours: Content, content: Content, kind: str, path: Path) -> 
         got = f"different data, digest {found}" if found else "a source without a digest"
         raise CheckpointError(
             f"{path}: expected the {part} data that the run began with, digest {began}, got {got}; "
-            "pass the run's own data, in the same dtype, or use another folder for another run"
+            "pass the run's own data, of the same dtype, or use another folder for another run"
         )
 
 

@@ -94,7 +94,9 @@ def test_run_is_not_resumed_on_other_validation_data(task, tmp_path):
     train(task, tmp_path)
     other = replace(task, validation=Split(task.validation.x.flip(0), task.validation.y))
     run = Trainer(start(other, (6, 5), RECIPE, dropout=0.2), other, RECIPE, tmp_path)
-    with pytest.raises(ValueError, match=r"validation data .* got different data, .* same dtype"):
+    with pytest.raises(
+        ValueError, match=r"validation data .* got different data, .* of the same dtype"
+    ):
         run.resume()
 
 
