@@ -53,9 +53,10 @@ def compare(
         task = next((model.task.name for model in (one, other) if model.task is not None), None)
     classes = min((model.sizes[2] for model in (one, other) if model.sizes), default=None)
     x, y = inputs.load(task, data, input, samples, labels, classes=classes)
-    for model in (one, other):
-        if input is not None and model.fixed is not None:
-            inputs.note_of_integers(model.fixed, x)
+    files = [model.fixed for model in (one, other) if model.fixed is not None]
+    for net in {(net.path, net.encoding.scale): net for net in files}.values():
+        if input is not None:
+            inputs.note_of_integers(net, x)
     result = compare_models(one, other, x, y)
     show_comparison(result)
     answer(result.to_dict(), as_json)
