@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import typer
@@ -37,16 +38,13 @@ FractionBits = Annotated[
     typer.Option(help=f"Force the fractional bits of V and Θ, 0..16, {_EACH}; may overflow."),
 ]
 
-_NAMES = (
-    *("weight_bits", "te_bits", "per_channel", "rule", "te_encoding", "te_hold", "input_bits"),
-    "fraction_bits",
-)
-"""The options above."""
-
 
 def options_given(context: typer.Context) -> list[str]:
-    """Return those of the options above that the user gave, also where they are the defaults."""
-    sources = {name: context.get_parameter_source(name) for name in _NAMES}
+    """Return those of the options above that the user gave, even if they equal the defaults."""
+    from export import Formats
+
+    names = [field.name for field in fields(Formats)]
+    sources = {name: context.get_parameter_source(name) for name in names}
     return [
         "--" + name.replace("_", "-")
         for name, source in sources.items()

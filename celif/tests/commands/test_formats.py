@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 import numpy as np
 import pytest
 import torch
 
+from celif.commands import format_options
+from celif.commands.export import export
 from celif.tests.run_command import answer
-from export import QuantizedNetwork, read_netx, simulate
+from export import Formats, QuantizedNetwork, read_netx, simulate
 from export.model.network import CelifLayer
 from hw_tests.trace_difference import assert_same_trace
 from training import checkpoint, tasks
@@ -43,6 +47,14 @@ def test_export_takes_every_format(run_folder: Path, tmp_path: Path) -> None:
     told = report["layers"][0]
     assert (told["te_encoding"], told["te_hold"], told["te_bytes"]) == ("packed", 2, 32 * 16)
     assert told["weight_exp"] == first.weight_exp.tolist()
+
+
+def test_options_of_formats_are_the_fields_of_formats() -> None:
+    kinds = {name for name, kind in vars(format_options).items() if get_origin(kind) is Annotated}
+    given = inspect.signature(export).parameters.items()
+    found = {name for name, parameter in given if parameter.annotation in kinds}
+    assert found == {field.name for field in fields(Formats)}
+    assert len(found) == len(kinds)
 
 
 def test_inspect_tells_how_te_is_kept(run_folder: Path, tmp_path: Path, end_of: Any) -> None:
