@@ -10,27 +10,20 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from export.netx.hdf5_kinds import NETX as NETX
+from export.netx.hdf5_kinds import hdf5_with
+from training.support.atomic import checked_target
 from training.support.replaceable import FileKind, beginning, require_replaceable
 from training.trainer.run_folder import BEST, CONFIG, LAST, METRICS, TABLE
 
 Inputs = Mapping[str, str | os.PathLike[str] | None]
 """The files that a command reads, by the names of their options; None where one was not given."""
 
+OUTPUT = "--output"
+"""The option for the output of most commands."""
+
 _HEAD = 1 << 20
 """Bytes at the beginning of a file of text in which its kind shows."""
-
-
-def _hdf5_with(group: str) -> FileKind:
-    def holds(path: Path) -> bool:
-        import h5py  # here, as help must not wait for it
-
-        try:
-            with h5py.File(path, "r") as file:
-                return group in file
-        except (OSError, RuntimeError):
-            return False
-
-    return FileKind({"layer": "a netx file", "node": "a NIR file"}[group], holds)
 
 
 def _text_with(name: str, start: bytes, word: bytes) -> FileKind:
@@ -48,8 +41,8 @@ def _is_trace(path: Path) -> bool:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
-    ours = ("logits.npy", "spikes/", "v/", "theta/")
-    return "logits.npy" in names and all(name.startswith(ours) for name in names)
+    layers = [name for name in names if name.startswith(("spikes/", "v/", "theta/"))]
+    return bool(layers) and sorted(names) == sorted(["logits.npy", *layers])
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -59,7 +52,7 @@ def _is_checkpoint(path: Path) -> bool:
     return head.startswith(b"{") and b'"__metadata__"' in head and b'"celif"' in head
 
 
-NETX, NIR = _hdf5_with("layer"), _hdf5_with("node")
+NIR = hdf5_with("node", "a NIR file")
 TRACE = FileKind("a trace of celif simulate or run", _is_trace)
 PAGE = beginning("an HTML page", b"<!doctype html", b"<html")
 PNG = beginning("a PNG picture", b"\x89PNG\r\n\x1a\n")
@@ -82,8 +75,9 @@ def picture_kind(path: Path) -> FileKind:
 
 
 def require_output(
-    path: Path | None, kind: FileKind, inputs: Inputs, option: str = "--output"
-) -> None:
+    path: Path | None, kind: FileKind | None, inputs: Inputs, option: str = OUTPUT,
+    remedy: str = "choose another name",
+) -> None:  # fmt: skip
     """Refuse to write to a file that the command reads, or to one of another kind.
 
     Parameters
@@ -91,21 +85,27 @@ def require_output(
     path
         What the command will write; None if it was not asked to.
     kind
-        What it will write there.
+        What it will write there; None if that must not replace anything.
     inputs
-        What it reads.
+        What it reads, and ``--output`` if it has another one.
     option
         The option that named ``path``.
+    remedy
+        What to do where a new name is needed, besides removing the file.
     """
     if path is None:
         return
     for name, file in inputs.items():
         if file is not None and _same(path, file):
+            taken = f"the command's own input, got that of {name}, {file}"
             raise ValueError(
-                f"{option} {path}: expected another file than the command's own input, got that of "
-                f"{name}, {file}; choose another name"
+                f"{option} {path}: expected another file than "
+                f"{name if name == OUTPUT else taken}; choose another name"
             )
-    require_replaceable(path, kind, option)
+    if kind is None:
+        _require_new(path, option, remedy)
+    else:
+        require_replaceable(path, kind, option)
 
 
 def require_folder(folder: Path, inputs: Inputs | None = None, option: str = "--out") -> None:
@@ -129,6 +129,13 @@ def require_run_folder(folder: Path, inputs: Inputs, option: str = "--out") -> N
     for name, kind in _RUN_FILES.items():
         if (folder / name).exists():
             require_output(folder / name, kind, inputs, option)
+
+
+def _require_new(path: Path, option: str, remedy: str) -> None:
+    if checked_target(path, folder=False)[1] is not None:
+        raise FileExistsError(
+            f"{option} {path}: expected a new file, found one; {remedy}, or remove that file first"
+        )
 
 
 def _same(path: Path, file: str | os.PathLike[str]) -> bool:

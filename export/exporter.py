@@ -25,9 +25,10 @@ from export.model.celif import CelifLayer
 from export.model.lif import LeakyLayer
 from export.model.network import Encoding, FixedNetwork
 from export.model.task_label import TaskLabel
+from export.netx.hdf5_kinds import NETX
 from export.netx.write import te_array, write_layer, write_netx
 from export.qat.network import QuantizedNetwork
-from training.support.replaceable import HDF5, require_replaceable
+from training.support.replaceable import require_replaceable
 from training.support.summary import Summarised, Summary
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def to_netx(
     ExportReport
         Formats, errors and bounds of every layer, memory.
     """
-    require_replaceable(path, HDF5)
+    require_replaceable(path, NETX)
     if isinstance(net, QuantizedNetwork):
         floats, fixed, choices = _quantized(net)
     else:

@@ -19,7 +19,9 @@ def convert(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="File to write; by default the same name with .safetensors."
+            "--output",
+            "-o",
+            help="File to write; by default a new one of the same name with .safetensors.",
         ),
     ] = None,
     as_json: Json = False,
@@ -33,8 +35,12 @@ def convert(
     from training import old_checkpoint
     from training.checkpoint import SUFFIX
 
-    output = checkpoint.with_suffix(SUFFIX) if output is None else output
-    outputs.require_output(output, outputs.CHECKPOINT, {"CHECKPOINT": checkpoint})
+    inputs = {"CHECKPOINT": checkpoint}
+    if output is None:  # a file that nobody named may be a run's own, trained further since
+        output = checkpoint.with_suffix(SUFFIX)
+        outputs.require_output(output, None, inputs, remedy="name the file with -o")
+    else:
+        outputs.require_output(output, outputs.CHECKPOINT, inputs)
     written = old_checkpoint.convert(checkpoint, output)
     console.say(f"{checkpoint}: converted to {written}")
     answer({"checkpoint": str(checkpoint), "written": str(written)}, as_json)

@@ -63,7 +63,7 @@ def base(name: str | None, out: Path, resume: bool, origin: Path | None = None) 
     """Find what the options modify: the run to continue or to start from, else a preset."""
     if resume and (out / trainer.LAST).exists():
         return _of_run(out / trainer.LAST)
-    # A folder with a teacher's outputs is refused later, in words of its own.
+    # A folder with a teacher's outputs is refused later, with its own message.
     if resume and name is None and origin is None and not (out / teachers.KEPT).is_file():
         refuse_old_checkpoint(out / trainer.LAST)
         raise ValueError(
@@ -142,7 +142,10 @@ def start(job: TrainJob, devices: int, kind: str) -> None:
         )
     if not (job.out / trainer.LAST).exists():
         files = {"--start": job.origin, "--data": job.data, "--labels": job.labels}
-        outputs.require_run_folder(job.out, {**files, "--teacher": job.teacher})
+        files["--teacher"] = job.teacher
+        outputs.require_run_folder(job.out, files)
+        if job.teacher is not None:
+            teachers.require_place(job.out, files)
     if distributed.under_torchrun():
         if devices > 1:
             raise ValueError(f"--devices: expected 1 under torchrun, got {devices}")
@@ -249,7 +252,7 @@ def _with_teacher(task: Task, job: TrainJob, group: Group, device: torch.device)
             raise ValueError(
                 f"{job.out}: expected {trainer.LAST} of a run with a teacher, found none; give the "
                 "command that began the run again, without --resume and, if it had a teacher, with "
-                "--teacher"
+                f"--teacher once {kept} is removed"
             )
     if job.teacher is not None or known is not None:
         return teachers.teach(task, job.teacher, job.out, known, group, device, **job.distillation)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from celif import console
+from celif import outputs as places
 from celif.inputs import samples
 from celif.inputs.arrays import read_outputs, write_outputs
 from training.checkpoint import CheckpointError
@@ -72,6 +73,12 @@ def teach(
         _require_same(read_outputs(out / KEPT, "teacher"), _outputs(path, task), path, out)
     group.totals([0.0], device)  # until the first process is done
     return distilled(task, read_outputs(out / KEPT, "teacher"), **options)
+
+
+def require_place(out: Path, inputs: places.Inputs) -> None:
+    """Refuse a folder for a new run in which the teacher's outputs would replace a file."""
+    if (out / KEPT).exists():
+        places.require_output(out / KEPT, None, inputs, "--out", "choose another folder")
 
 
 def _outputs(path: Path, task: Task) -> np.ndarray:

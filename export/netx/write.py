@@ -21,8 +21,10 @@ from export.model.layer import Layer
 from export.model.network import FixedNetwork
 from export.model.te import CosineTable
 from export.netx import integrity
+from export.netx.hdf5_kinds import NETX
 from export.netx.names import CONV, DENSE, DENSE_REC, FLATTEN, INPUT, PAIRS, VERSION
 from training.support.atomic import atomic_file
+from training.support.replaceable import require_replaceable
 
 StoreTe = Callable[[CelifLayer], h5py.Dataset]
 """Returns the dataset that holds a layer's TE."""
@@ -31,8 +33,10 @@ StoreTe = Callable[[CelifLayer], h5py.Dataset]
 def write_netx(network: FixedNetwork, path: str | os.PathLike[str]) -> None:
     """Write ``network``; a reader sees the old file or the whole new one, never a part.
 
-    The file is built in memory and written once: HDF5 cannot be trusted to survive a full disk.
+    The file is built in memory and written once: HDF5 cannot be trusted to survive a full disk. It
+    replaces a netx file and no other.
     """
+    require_replaceable(path, NETX)
     with h5py.File("memory", "w", driver="core", backing_store=False) as f:
         _write_network(f, network)
         integrity.sign(f)

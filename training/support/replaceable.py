@@ -22,6 +22,8 @@ class FileKind:
     """With its article, such as ``a netx file``."""
     holds: Callable[[Path], bool]
     """Whether an existing file, which is not empty, is of this kind."""
+    damaged: Callable[[Path], bool] = lambda path: False
+    """Whether a file that is not of this kind may once have been."""
 
 
 def beginning(name: str, *starts: bytes) -> FileKind:
@@ -33,9 +35,6 @@ def beginning(name: str, *starts: bytes) -> FileKind:
             return file.read(longest).lower().startswith(tuple(s.lower() for s in starts))
 
     return FileKind(name, holds)
-
-
-HDF5 = beginning("an HDF5 file, as netx is", b"\x89HDF\r\n\x1a\n")
 
 
 def require_replaceable(path: str | os.PathLike[str], kind: FileKind, option: str = "") -> None:
@@ -50,7 +49,8 @@ def require_replaceable(path: str | os.PathLike[str], kind: FileKind, option: st
     if found is None or found.st_size == 0 or kind.holds(target):
         return
     named = f"{option} {path}" if option else str(path)
+    other = "a damaged file" if kind.damaged(target) else "a file of another kind"
     raise FileExistsError(
-        f"{named}: expected a new file, or {kind.name} to replace, found a file of another kind; "
+        f"{named}: expected a new file, or {kind.name} to replace, found {other}; "
         "choose another name, or remove that file first"
     )

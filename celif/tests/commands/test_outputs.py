@@ -7,12 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
 from celif import outputs
 from celif.tests.run_command import answer
-from export import read_netx, to_netx
+from export import read_netx, to_netx, write_netx
 from training import checkpoint, tasks
 
 
@@ -25,6 +26,7 @@ def folder(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     test = tasks.load("digits").test
     np.save("x.npy", test.x[:3].numpy())
     np.savez("u8.npz", x=test.x[:40].numpy(), y=test.y[:40].numpy())
+    np.savez("logits.npz", logits=np.zeros((3, 10)))
     Path("notes.md").write_text("# Notes\n", encoding="utf-8")
     os.symlink("a.net", "link.net")
     os.symlink("last.safetensors", "link.safetensors")
@@ -41,6 +43,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+SMALL = ("--task", "digits", "--hidden", "4", "--epochs", "1")
 OWN_INPUT = {
     "export": ("export", "last.safetensors", "-o", "last.safetensors"),
     "export-spelling": ("export", "last.safetensors", "-o", "sub/../last.safetensors"),
@@ -62,6 +65,7 @@ OWN_INPUT = {
     ),
     "finetune": ("finetune", "best.safetensors", "-o", "."),
     "train-start": ("train", "--start", "best.safetensors", "-o", "."),
+    "train-teacher": ("train", *SMALL, "--teacher", "sub/teacher.npy", "-o", "sub"),
     "convert": ("convert", "notes.md", "-o", "notes.md"),
     "sweep": ("sweep", "last.safetensors", "--picture", "own.png", "--data", "own.png"),
     "fit": ("fit", "own.png", "--picture", "own.png"),
@@ -76,6 +80,7 @@ def test_output_that_is_an_input_is_refused_by_name(
     if "best.safetensors" in arguments:
         Path("last.safetensors").rename("best.safetensors")
     Path("own.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    np.save("sub/teacher.npy", np.eye(1293, 10))
     before = contents(folder)
     ending = end_of(*arguments)
     assert ending.code == 2
@@ -85,10 +90,55 @@ def test_output_that_is_an_input_is_refused_by_name(
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("report", "-o", "page.png"), "picture of the page page.png"),
+        (("run", "-o", "t.npz", "--target", "loihi2", "--profile", "t.npz"), "--profile t.npz"),
+    ],
+    ids=["report", "run"],
+)
+def test_two_outputs_of_one_name_are_refused(
+    arguments: tuple[str, ...], named: str, folder: Path, end_of: Any
+) -> None:
+    ending = end_of(arguments[0], "a.net", "--input", "x.npy", *arguments[1:])
+    assert ending.code == 2
+    expected = f"celif: {named}: expected another file than --output; choose another name\n"
+    assert ending.error == expected
+
+
+NEW_ONLY = {
+    "train": (
+        ("train", *SMALL, "--teacher", "mine.npy", "-o", "taken"),
+        "--out taken/teacher.npy: expected a new file, found one; choose another folder, or remove",
+    ),
+    "convert": (
+        ("convert", "last.pt"),
+        "--output last.safetensors: expected a new file, found one; name the file with -o, or rem",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), NEW_ONLY.values(), ids=NEW_ONLY)
+def test_file_that_no_option_names_is_never_replaced(
+    arguments: tuple[str, ...], message: str, folder: Path, end_of: Any
+) -> None:
+    Path("last.pt").write_bytes(b"of an earlier version")
+    Path("taken").mkdir()
+    for name in ("mine.npy", "taken/teacher.npy"):
+        np.save(name, np.eye(1293, 10))
+    before = contents(folder)
+    ending = end_of(*arguments)
+    assert ending.code == 2
+    assert message in ending.error
+    assert contents(folder) == before
+
+
 OTHER_KIND = {
     "export": (("export", "last.safetensors", "-o", "u8.npz"), "a netx file to replace"),
     "simulate": (("simulate", "a.net", "--input", "x.npy", "-o", "u8.npz"), "a trace of celif sim"),
     "run": (("run", "a.net", "--input", "x.npy", "-o", "notes.md"), "a trace of celif simulate"),
+    "logits": (("simulate", "a.net", "--input", "x.npy", "-o", "logits.npz"), "a trace of celif s"),
     "profile": (
         ("run", "a.net", "--input", "x.npy", "--target", "loihi2", "--profile", "notes.md"),
         "figures of profilers to replace",
@@ -171,11 +221,25 @@ def test_what_we_write_is_of_its_kind(folder: Path, run_folder: Path) -> None:
     assert outputs.PNG.holds(Path("page.png"))
 
 
-def test_to_netx_replaces_no_file_that_is_not_hdf5(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["u8.npz", "data.h5"])
+def test_netx_files_in_python_replace_no_other_file(name: str, folder: Path) -> None:
     net = checkpoint.load("last.safetensors")
     x = tasks.load("digits").train.x[:50]
-    before = Path("u8.npz").read_bytes()
-    with pytest.raises(FileExistsError, match=r"u8\.npz: expected a new file, or an HDF5 file"):
-        to_netx(net, "u8.npz", calibration=x)
-    assert Path("u8.npz").read_bytes() == before
+    with h5py.File("data.h5", "w") as file:
+        file["samples"] = np.arange(3)
+    before = Path(name).read_bytes()
+    message = rf"{name}: expected a new file, or a netx file to replace, found a file of another"
+    with pytest.raises(FileExistsError, match=message):
+        to_netx(net, name, calibration=x)
+    with pytest.raises(FileExistsError, match=message):
+        write_netx(read_netx("a.net"), name)
+    assert Path(name).read_bytes() == before
     to_netx(net, "a.net", calibration=x)
+
+
+def test_damaged_netx_file_is_called_damaged(folder: Path, end_of: Any) -> None:
+    whole = Path("a.net").read_bytes()
+    Path("half.net").write_bytes(whole[: len(whole) // 2])
+    ending = end_of("export", "last.safetensors", "-o", "half.net")
+    assert ending.code == 2
+    assert "found a damaged file; choose another name, or remove that file first" in ending.error
