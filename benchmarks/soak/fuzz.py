@@ -121,6 +121,7 @@ def fuzz_netx(fuzz: Fuzz, count: int, rng: np.random.Generator) -> None:
     """Read mutants of the files of every network in turn."""
     originals = []
     for name, net in networks().items():
+        fuzz.path.unlink(missing_ok=True)  # the last mutant may be of another kind
         write_netx(net, fuzz.path)
         mark = watched.fingerprint(read_netx(fuzz.path))
         originals.append((name, fuzz.path.read_bytes(), mark))

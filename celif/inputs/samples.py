@@ -134,11 +134,9 @@ def load(
     fixed
         The network that will see the samples; one made for another task is refused.
     judged
-        Whether the labels are wanted; without, those beside the samples of ``file`` may be
-        anything.
+        Whether the labels are wanted; without, those in ``file`` may be anything.
     classes
-        Number of classes that the labels beside the samples of ``file`` may name, if not that of
-        ``fixed``.
+        Number of classes that the labels in ``file`` may name, if not that of ``fixed``.
     """
     if file is not None and (task is not None or data is not None):
         raise ValueError("samples: expected either --task or --data, or --input, got both")

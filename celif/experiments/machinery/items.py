@@ -126,7 +126,7 @@ ENERGY = (
     Item("Supplement", "LIF / CE-LIF by the paper's formulas and rates",
          "energy", ("LIF, the paper’s rates", "CE-LIF, the paper’s rates"),
          note="arithmetic; LSTM {LSTM, layers of [88, 88, 88]} (774.9), ALIF {ALIF, LIF's rates} "
-         "(22.9), with widths / rates of ours"),
+         "(22.9), whose widths / rates are our choice"),
     Item("Supplement", "CE-LIF by the rates of models/seq-mnist-152",
          "energy", ("CE-LIF (64, 152, 152), our rates, float",),
          note="trained with a teacher and adversarial inputs; one with shifted images gave 15.2"),

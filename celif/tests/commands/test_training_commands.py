@@ -274,4 +274,4 @@ def test_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     code = GUIDE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     exec(compile(code, str(GUIDE), "exec"), {})
-    assert (tmp_path / "runs" / "mine" / "best.safetensors").is_file()
+    assert (tmp_path / "runs" / "arrays" / "best.safetensors").is_file()

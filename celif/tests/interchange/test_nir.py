@@ -124,7 +124,10 @@ REFUSED = {
         ),
         "NIR node n1: expected one tau for all neurons, got 4 values",
     ),
-    "short": (lambda: lif(4, tau=np.full(4, 1e-4)), r"expected tau of at least dt = 0\.001"),
+    "short": (
+        lambda: lif(4, tau=np.full(4, 1e-4)),
+        r"expected a finite tau of at least dt = 0\.001",
+    ),
     "no-threshold": (
         lambda: lif(4, v_threshold=np.zeros(4)),
         r"NIR node n1: expected v_threshold > 0, got 0\.0",
