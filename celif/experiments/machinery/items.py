@@ -172,4 +172,4 @@ NOT_RUN = {
     "Figure 6 with two more seeds": "2",
     "copy memory and the adding problem by the paper's own recipe": "5",
 }
-"""What is missing, and the core-hours that it would take on the machine of most records."""
+"""Runs that are missing, with the core-hours each would take on the machine of most records."""

@@ -168,7 +168,7 @@ def _filled(note: str, own: dict[str, dict[str, Any]], records: Records) -> str:
 
 
 def _each(rows: Sequence[dict[str, Any]], shown: Callable[[dict[str, Any]], str]) -> str:
-    """What is shown of each row, once if it is the same of all."""
+    """Join what is shown of each row; once, if it is the same for all."""
     said = [shown(row) for row in rows]
     return said[0] if len(set(said)) == 1 else " / ".join(said)
 
