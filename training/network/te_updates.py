@@ -1,7 +1,7 @@
 """Updates of the temporal encoding, other than AdamW's of every entry for itself.
 
 A threshold adds up what enters it at every step, Θ[t] = Σ β^(t−k)·CE[k] + Θ0, so neighbouring
-entries of TE have nearly the same gradient, and one that is wanted at a single step is lost in it.
+entries of TE have nearly the same gradient, in which a change at a single step is lost.
 
 ``"rows"`` takes the mean over time out of a row's gradient and gives the row one second moment.
 
